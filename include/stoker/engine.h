@@ -1,0 +1,96 @@
+// Engine and Session: loading and running compiled networks. Part of stoker_run.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "stoker/tensor.h"
+
+namespace stoker {
+
+class LoadedEngine;
+class SessionState;
+
+struct TensorInfo {
+  std::string name;
+  DType dtype = DType::kInvalid;
+  std::vector<std::string> dims;  // "3", "N", "4*N+1"
+};
+
+// Names and values of knobs (`stoker knobs` lists them), such as {"threads", "2"}, {"isa", "v3"}.
+using KnobList = std::vector<std::pair<std::string, std::string>>;
+
+struct StepProfile {
+  std::string step, family, tactic, config;
+  std::vector<std::string> origins;  // nodes of the model file
+  double time_us = 0;                // of the slowest worker, mean over the runs
+  double flops = 0, bytes = 0;       // per run
+  std::string substituted;           // why the plan's own tactic did not run; empty: it did
+};
+
+struct MemoryUse {
+  int64_t weights_bytes = 0;    // packed weights
+  int64_t arena_bytes = 0;      // activations and shared workspaces of the bound shape
+  int64_t liveness_bytes = 0;   // the most activation bytes alive at once
+  int64_t workspace_bytes = 0;  // scratch of all workers
+};
+
+// A compiled network: immutable and cheap to copy (copies share it). All methods are thread-safe.
+class Engine {
+ public:
+  // Reads and verifies an engine file; an untrusted one can be refused but never executes anything.
+  static Result<Engine> load(const std::string& path, const KnobList& knobs = {});
+  explicit Engine(std::shared_ptr<LoadedEngine> impl) : impl_(std::move(impl)) {}
+
+  // Writes the engine file through a temporary file and a rename.
+  Status save(const std::string& path) const;
+  // 32 hex digits over everything but measurements and machine facts.
+  Result<std::string> digest() const;
+  // Readable (or JSON) description: inputs, outputs, steps, tactics, weights, certificate.
+  std::string describe(bool json, bool verbose) const;
+
+  std::vector<TensorInfo> inputs() const;
+  std::vector<TensorInfo> outputs() const;
+
+  // Runs through a session of an internal pool.
+  Result<TensorMap> run(const TensorMap& inputs) const;
+  // Memory need of a shape, exactly, before running it.
+  Result<MemoryUse> memory(const std::vector<Shape>& input_shapes) const;
+
+  LoadedEngine& impl() const { return *impl_; }
+  const std::shared_ptr<LoadedEngine>& shared_impl() const { return impl_; }
+
+ private:
+  std::shared_ptr<LoadedEngine> impl_;
+};
+
+// Activations and bindings of one concurrent caller. Not thread-safe; make one per thread.
+class Session {
+ public:
+  explicit Session(const Engine& engine);
+  ~Session();
+  Session(Session&&) noexcept;
+  Session& operator=(Session&&) noexcept;
+
+  // Inputs by name; outputs are newly allocated tensors.
+  Result<TensorMap> run(const TensorMap& inputs);
+
+  // The form without any allocation after the first run of a shape: the tensors are kept by the session
+  // until replaced. Outputs are allocated by bind and rewritten by each run_bound.
+  Status bind(const TensorMap& inputs);
+  Status run_bound();
+  const TensorMap& bound_outputs() const;
+
+  // Per-step times of the runs since enabling.
+  void enable_profile(bool on);
+  std::vector<StepProfile> profile() const;
+  MemoryUse memory() const;  // of the bound shape
+
+ private:
+  std::unique_ptr<SessionState> state_;
+};
+
+}  // namespace stoker

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "api/unfused_check.h"
+
+#include <cmath>
+
+#include "base/hash.h"
+#include "base/numeric.h"
+#include "passes/pipeline.h"
+#include "tune/contest.h"
+
+namespace stoker {
+namespace {
+
+// Passes that a graph cannot be lowered without: constants known, conditions decided.
+const std::set<std::string> kNeeded = {"fold_constants", "simplify_if", "dce"};
+
+Result<EngineContents> build_unfused(Graph& graph, const std::map<std::string, SymbolProfile>& profile,
+                                     const TacticRegistry& registry, WorkerPool& pool) {
+  PipelineOptions pipeline;
+  for (const PassEntry& pass : pass_list()) {
+    if (!kNeeded.count(std::string(pass.name))) pipeline.disabled.insert(std::string(pass.name));
+  }
+  STOKER_ASSIGN(const PassReport report, run_passes(graph, pipeline));
+  LowerOptions options;
+  options.profile = profile;
+  STOKER_ASSIGN(EngineContents contents, lower_graph(graph, options));
+  STOKER_TRY(assign_layouts(contents, registry, false, {}));
+  ContestOptions contest;
+  contest.timing = false;
+  contest.self_check = false;
+  STOKER_TRY(choose_tactics(contents, registry, pool, contest));
+  STOKER_TRY(finish_plan(contents, registry));
+  return contents;
+}
+
+OutputLoss compare(const std::string& name, const Tensor& a, const Tensor& b) {
+  OutputLoss loss;
+  loss.output = name;
+  const LoadDouble load = load_double(a.dtype());
+  if (!load) return loss;
+  double largest = 0;
+  for (int64_t i = 0; i < a.count(); ++i) {
+    const double x = load(a.data(), i), y = load(b.data(), i);
+    if (x == y || (std::isnan(x) && std::isnan(y))) continue;
+    loss.max_abs_error = std::max(loss.max_abs_error, std::isnan(x - y) ? INFINITY : std::fabs(x - y));
+  }
+  for (int64_t i = 0; i < b.count(); ++i) largest = std::max(largest, std::fabs(load(b.data(), i)));
+  loss.max_rel_error = largest > 0 ? loss.max_abs_error / largest : loss.max_abs_error;
+  return loss;
+}
+
+Result<TensorMap> sample_run_inputs(const EngineContents& contents) {
+  TensorMap inputs;
+  const PlanProgram& program = contents.programs.front();
+  const SymbolValues symbols = optimum_of(contents);
+  uint64_t seed = 1;
+  for (const PlanPort& port : program.inputs) {
+    const PlanTensor& tensor = program.tensors[static_cast<size_t>(port.tensor)];
+    STOKER_ASSIGN(Shape shape, evaluate_dims(tensor.dims, symbols));
+    STOKER_ASSIGN(inputs[port.name], sample_tensor(tensor.dtype, shape, seed++));
+  }
+  return inputs;
+}
+
+Result<TensorMap> run_contents(EngineContents contents, const RuntimeOptions& runtime, const TensorMap& inputs) {
+  STOKER_ASSIGN(auto loaded, LoadedEngine::create(std::move(contents), runtime));
+  return Engine(std::move(loaded)).run(inputs);
+}
+
+}  // namespace
+
+Status compare_with_unfused(EngineContents& contents, Graph& graph, const std::map<std::string, SymbolProfile>& profile,
+                            const TacticRegistry& registry, const RuntimeOptions& runtime) {
+  Certificate& certificate = contents.volatile_section.certificate;
+  const auto pool = shared_worker_pool(runtime.pool);
+  auto unfused = build_unfused(graph, profile, registry, *pool);
+  if (!unfused) {
+    certificate.checked_against = "nothing: " + unfused.status().message();
+    return Status::ok();
+  }
+  STOKER_ASSIGN(const TensorMap inputs, sample_run_inputs(contents));
+  auto expected = run_contents(std::move(*unfused), runtime, inputs);
+  auto found = run_contents(contents, runtime, inputs);
+  if (!found) return found.status().at("self-check run");
+  if (!expected) {
+    certificate.checked_against = "nothing: " + expected.status().message();
+    return Status::ok();
+  }
+  certificate.checked_against = "the same graph without fusion, plain layouts";
+  certificate.data = "seeded uniform inputs at the profile's optimum shape";
+  std::string bytes;
+  for (const auto& [name, tensor] : inputs) {
+    bytes += name;
+    bytes.append(static_cast<const char*>(tensor.data()), static_cast<size_t>(tensor.bytes()));
+  }
+  certificate.data_hash = content_hash(std::as_bytes(std::span(bytes)));
+  for (const auto& [name, tensor] : *found) certificate.outputs.push_back(compare(name, tensor, expected->at(name)));
+  return Status::ok();
+}
+
+}  // namespace stoker

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/console.h"
+
+#include <unistd.h>
+
+#include <cstdio>
+
+namespace stoker::cli {
+
+int exit_code(StatusCode code) {
+  switch (code) {
+    case StatusCode::kOk: return kDone;
+    case StatusCode::kCheckFailed: return kFailedCheck;
+    case StatusCode::kInvalidArgument: return kWrongUsage;
+    case StatusCode::kInvalidModel:
+    case StatusCode::kUnsupported:
+    case StatusCode::kNotFound:
+    case StatusCode::kCorruptFile: return kInvalidFile;
+    case StatusCode::kResourceExhausted:
+    case StatusCode::kDeviceError: return kNoResources;
+    case StatusCode::kInternal: break;
+  }
+  return kInternalDefect;
+}
+
+void Console::write(const std::string& text) {
+  end_progress();
+  std::fwrite(text.data(), 1, text.size(), stdout);
+}
+
+void Console::progress(const BuildProgress& progress) {
+  if (json || quiet) return;
+  if (isatty(STDERR_FILENO)) {
+    fmt::print(stderr, "\r\033[Kstoker {}: {} {}/{}", command, progress.phase, progress.done,
+               progress.total);
+    std::fflush(stderr);
+    line_open_ = true;
+  } else if (phase_ != progress.phase) {
+    fmt::print(stderr, "stoker {}: {}\n", command, progress.phase);
+  }
+  phase_ = progress.phase;
+}
+
+void Console::end_progress() {
+  if (line_open_) fmt::print(stderr, "\r\033[K");
+  line_open_ = false;
+}
+
+int Console::fail(const Status& status) {
+  end_progress();
+  std::fflush(stdout);
+  fmt::print(stderr, "stoker{}{}: {}\n", command.empty() ? "" : " ", command, status.message());
+  if (json) {
+    print_json(
+        {{"error", {{"code", status_code_name(status.code())}, {"message", status.message()}}}});
+  }
+  return exit_code(status.code());
+}
+
+}  // namespace stoker::cli

@@ -1,0 +1,65 @@
+// stoker inspect: what is in a model or engine file.
+// SPDX-License-Identifier: Apache-2.0
+#include <CLI/CLI.hpp>
+
+#include "api/explain.h"
+#include "base/status.h"
+#include "cli/command.h"
+#include "cli/model_options.h"
+
+namespace stoker::cli {
+namespace {
+
+struct InspectArguments {
+  ModelOptions model;
+  bool graph = false;
+};
+
+Result<int> inspect_engine(const InspectArguments& arguments, Console& console) {
+  if (arguments.graph) {
+    return invalid_argument(
+        "--graph is for .onnx files; `stoker inspect --verbose` shows an "
+        "engine's own");
+  }
+  STOKER_ASSIGN(const OpenedEngine opened, open_engine(arguments.model, console));
+  STOKER_ASSIGN(const std::string digest, opened.engine.digest());
+  if (console.json) {
+    Json report =
+        Json::parse(opened.engine.describe(true, arguments.model.verbose), nullptr, false);
+    if (!report.is_object()) return internal_error("the description of the engine is not JSON");
+    report["digest"] = digest;
+    console.print_json(report);
+    return kDone;
+  }
+  console.print("{}\ndigest {}\n", opened.engine.describe(false, arguments.model.verbose), digest);
+  console.next(fmt::format("stoker explain {0}, stoker bench {0} --profile", arguments.model.path));
+  return kDone;
+}
+
+Result<int> run_inspect(const InspectArguments& arguments, Console& console) {
+  STOKER_TRY(check_model_options(arguments.model));
+  if (arguments.model.is_engine()) return inspect_engine(arguments, console);
+  auto model = Model::load(arguments.model.path);
+  if (!model) return model.status();
+  if (console.json) {
+    Json report = Json::parse(model_json(*model));
+    if (arguments.graph) report["graph"] = model->graph_text();
+    console.print_json(report);
+    return kDone;
+  }
+  console.print("{}", arguments.graph ? model->graph_text() : model_text(*model));
+  console.next(fmt::format("stoker build {} -o X.engine", arguments.model.path));
+  return kDone;
+}
+
+}  // namespace
+
+Action add_inspect(CLI::App& app) {
+  auto arguments = std::make_shared<InspectArguments>();
+  app.add_option("MODEL", arguments->model.path, "an .onnx or .engine file")->required();
+  app.add_flag("--verbose", arguments->model.verbose, "of an engine: everything");
+  app.add_flag("--graph", arguments->graph, "of an .onnx file: the graph as text");
+  return [arguments](Console& console) { return run_inspect(*arguments, console); };
+}
+
+}  // namespace stoker::cli

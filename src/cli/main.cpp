@@ -1,0 +1,138 @@
+// The program: finds the command, parses its options, runs it and turns its status into an exit
+// code (0 done, 1 check failed, 2 wrong usage, 3 invalid model or data, 4 resources, 5 internal).
+// SPDX-License-Identifier: Apache-2.0
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <map>
+#include <new>
+
+#include "api/doctor.h"
+#include "base/knobs.h"
+#include "base/log.h"
+#include "base/status.h"
+#include "cli/command.h"
+
+namespace stoker::cli {
+namespace {
+
+constexpr Command kCommands[] = {
+    {"build", "compile a model into an engine file", add_build},
+    {"run", "run a model or engine on tensors", add_run},
+    {"bench", "measure latency and throughput", add_bench},
+    {"check", "compare outputs with stored ones", add_check},
+    {"inspect", "show what is in a model or engine file", add_inspect},
+    {"explain", "show what the build chose for each step, and why", add_explain},
+    {"knobs", "list every tunable choice", add_knobs},
+    {"doctor", "show this machine and measure its peaks", add_doctor},
+    {"zoo", "write a well-known network with random weights", add_zoo},
+};
+
+// Commands of later versions.
+constexpr const char* kPlanned[] = {"tune", "trtexec", "bisect", "generate", "chat", "serve"};
+
+std::vector<std::string> command_names() {
+  std::vector<std::string> names;
+  for (const Command& command : kCommands) names.emplace_back(command.name);
+  return names;
+}
+
+std::string suggestion(const std::string& word, const std::vector<std::string>& candidates) {
+  const std::string nearest = nearest_name(word, candidates);
+  return nearest.empty() ? "" : fmt::format("; did you mean '{}'?", nearest);
+}
+
+// The first word must be a command or a global flag; CLI11's own message would not name the
+// nearest.
+Status check_command(const std::vector<std::string>& words) {
+  if (words.empty()) {
+    return invalid_argument("no command; `stoker --help` lists them");
+  }
+  const std::string& word = words.front();
+  const std::vector<std::string> names = command_names();
+  if (std::find(names.begin(), names.end(), word) != names.end()) return Status::ok();
+  if (word.rfind('-', 0) == 0) return Status::ok();
+  if (std::find(std::begin(kPlanned), std::end(kPlanned), word) != std::end(kPlanned)) {
+    return invalid_argument(
+        "command '{}' is not part of this version; `stoker --help` lists those "
+        "that are",
+        word);
+  }
+  return invalid_argument("unknown command '{}'{}; `stoker --help` lists the commands", word,
+                          suggestion(word, names));
+}
+
+Status usage_error(const CLI::App& app, const CLI::ParseError& fault, const std::string& command) {
+  const std::string help =
+      fmt::format("`stoker{} --help` shows the options", command.empty() ? "" : " " + command);
+  std::vector<std::string> known{"--help"};
+  const CLI::App* parsed = &app;
+  if (!app.get_subcommands().empty()) parsed = app.get_subcommands().front();
+  for (const CLI::Option* option : parsed->get_options()) {
+    for (const std::string& name : option->get_lnames()) known.push_back("--" + name);
+  }
+  for (const std::string& word : app.remaining(true)) {
+    const std::string name = word.substr(0, word.find('='));
+    if (word.rfind('-', 0) == 0 && word.size() > 1) {
+      return invalid_argument("unknown option '{}'{}; {}", name, suggestion(name, known), help);
+    }
+    return invalid_argument("unexpected argument '{}'; {}", word, help);
+  }
+  return invalid_argument("{}; {}", fault.what(), help);
+}
+
+int run_action(const Action& action, Console& console) {
+  // Third parties throw (protobuf, CLI11, the allocator); nothing of that may end the program
+  // unnamed.
+  try {
+    const auto result = action(console);
+    return result.is_ok() ? *result : console.fail(result.status());
+  } catch (const std::bad_alloc&) {
+    return console.fail(
+        error(StatusCode::kResourceExhausted,
+              "out of memory; close other programs or use a smaller model or shape"));
+  } catch (const std::exception& fault) {
+    return console.fail(
+        internal_error("{} (a defect of Stoker: please report the command)", fault.what()));
+  }
+}
+
+Status apply_environment() {
+  STOKER_ASSIGN(const KnobSet knobs, KnobSet::from_environment());
+  return set_log_level(knobs.get_string(Knob::kLogLevel));
+}
+
+int run_program(int count, char** values) {
+  const std::vector<std::string> words(values + 1, values + count);
+  Console console;
+  console.json = std::find(words.begin(), words.end(), "--json") != words.end();
+  if (Status status = check_command(words); !status) return console.fail(status);
+  CLI::App app("Stoker compiles trained networks into fast engines and runs them.", "stoker");
+  app.set_version_flag("--version", std::string("stoker ") + library_version());
+  app.require_subcommand(1);
+  std::map<std::string, Action> actions;
+  for (const Command& command : kCommands) {
+    CLI::App* sub = app.add_subcommand(command.name, command.summary);
+    actions[command.name] = command.add(*sub);
+    if (!sub->get_option_no_throw("--json")) {
+      sub->add_flag("--json", console.json, "the answer as one JSON document on standard output");
+    }
+    sub->add_flag("--quiet", console.quiet, "no progress and no hints");
+  }
+  if (actions.count(words.front())) console.command = words.front();
+  try {
+    app.parse(count, values);
+  } catch (const CLI::CallForHelp& call) {
+    return app.exit(call);
+  } catch (const CLI::CallForVersion& call) {
+    return app.exit(call);
+  } catch (const CLI::ParseError& fault) {
+    return console.fail(usage_error(app, fault, console.command));
+  }
+  if (Status status = apply_environment(); !status) return console.fail(status);
+  return run_action(actions[console.command], console);
+}
+
+}  // namespace
+}  // namespace stoker::cli
+
+int main(int count, char** values) { return stoker::cli::run_program(count, values); }

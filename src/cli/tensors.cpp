@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/tensors.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <numeric>
+
+#include "api/data.h"
+#include "base/file.h"
+#include "base/status.h"
+
+namespace stoker::cli {
+namespace {
+
+constexpr std::string_view kRandom = "random:";
+constexpr size_t kFirstValues = 8;
+constexpr size_t kTopRows = 16;
+
+std::string names_of(const std::vector<TensorInfo>& infos) {
+  std::string names;
+  for (const TensorInfo& info : infos) names += (names.empty() ? "" : ", ") + info.name;
+  return names;
+}
+
+Result<size_t> position_of(const std::string& name, const std::vector<TensorInfo>& infos) {
+  for (size_t i = 0; i < infos.size(); ++i) {
+    if (infos[i].name == name) return i;
+  }
+  return invalid_argument("--input {}: the model has no such input; its inputs are: {}", name,
+                          names_of(infos));
+}
+
+// Splits "x=VALUE"; a bare value belongs to the only input.
+Result<std::pair<size_t, std::string>> split(const std::string& argument,
+                                             const std::vector<TensorInfo>& infos) {
+  const size_t equals = argument.find('=');
+  const bool bare = equals == std::string::npos || (infos.size() == 1 && file_exists(argument));
+  if (bare && infos.size() != 1) {
+    return invalid_argument("--input {}: the model has {} inputs ({}): write NAME={}", argument,
+                            infos.size(), names_of(infos), argument);
+  }
+  if (bare) return std::pair(size_t{0}, argument);
+  STOKER_ASSIGN(const size_t position, position_of(argument.substr(0, equals), infos));
+  return std::pair(position, argument.substr(equals + 1));
+}
+
+Result<Tensor> load_value(const std::string& value, const TensorInfo& info, const Shape& shape) {
+  if (value.rfind(kRandom, 0) != 0) {
+    auto tensor = load_tensor(value);
+    if (!tensor) return tensor.status().at("input '" + info.name + "'");
+    return tensor;
+  }
+  uint64_t seed = 0;
+  const char* end = value.data() + value.size();
+  const auto [next, fault] = std::from_chars(value.data() + kRandom.size(), end, seed);
+  if (fault != std::errc() || next != end) {
+    return invalid_argument("input '{}': '{}': expected random:SEED with a number from 0 on",
+                            info.name, value);
+  }
+  return random_tensor(info.name, info.dtype, shape, seed);
+}
+
+struct Statistics {
+  double low = NAN, high = NAN, mean = 0;
+  size_t not_finite = 0;
+};
+
+Statistics statistics_of(const std::vector<double>& values) {
+  Statistics result;
+  size_t finite = 0;
+  for (const double value : values) {
+    if (!std::isfinite(value)) {
+      ++result.not_finite;
+      continue;
+    }
+    result.low = finite ? std::min(result.low, value) : value;
+    result.high = finite ? std::max(result.high, value) : value;
+    result.mean += (value - result.mean) / static_cast<double>(++finite);
+  }
+  if (finite == 0) result.mean = NAN;
+  return result;
+}
+
+struct Ranked {
+  size_t index;
+  double value;
+};
+
+// The `top` largest of each row, the earlier index first among equals.
+std::vector<std::vector<Ranked>> top_of_rows(const std::vector<double>& values, size_t width,
+                                             size_t top) {
+  std::vector<std::vector<Ranked>> rows;
+  for (size_t at = 0; at + width <= values.size() && rows.size() < kTopRows; at += width) {
+    std::vector<size_t> order(width);
+    std::iota(order.begin(), order.end(), size_t{0});
+    const auto larger = [&](size_t a, size_t b) {
+      const double x = values[at + a], y = values[at + b];
+      if (std::isnan(x) || std::isnan(y)) return !std::isnan(x) && std::isnan(y);
+      return x != y ? x > y : a < b;
+    };
+    std::partial_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(top), order.end(),
+                      larger);
+    rows.emplace_back();
+    for (size_t k = 0; k < top; ++k) rows.back().push_back({order[k], values[at + order[k]]});
+  }
+  return rows;
+}
+
+bool has_top(const Tensor& tensor, int64_t top) {
+  return top > 0 && is_float(tensor.dtype()) && tensor.rank() > 0 && tensor.shape().back() >= top;
+}
+
+}  // namespace
+
+Result<TensorMap> parse_inputs(const std::vector<std::string>& arguments,
+                               const std::vector<TensorInfo>& infos,
+                               const std::vector<Shape>& shapes, bool* filled) {
+  TensorMap inputs;
+  *filled = arguments.empty() && !infos.empty();
+  for (const std::string& argument : arguments) {
+    STOKER_ASSIGN(const auto part, split(argument, infos));
+    const TensorInfo& info = infos[part.first];
+    if (inputs.count(info.name)) {
+      return invalid_argument("--input {}: given twice", info.name);
+    }
+    STOKER_ASSIGN(inputs[info.name], load_value(part.second, info, shapes[part.first]));
+  }
+  for (size_t i = 0; *filled && i < infos.size(); ++i) {
+    STOKER_ASSIGN(inputs[infos[i].name], load_value("random:0", infos[i], shapes[i]));
+  }
+  for (const TensorInfo& info : infos) {
+    if (inputs.count(info.name)) continue;
+    return invalid_argument("input '{}' is missing: give --input {}=FILE.npy or {}=random:0",
+                            info.name, info.name, info.name);
+  }
+  return inputs;
+}
+
+std::string tensor_summary(const std::string& name, const Tensor& tensor, int64_t top) {
+  std::string text =
+      fmt::format("{}: {} {}", name, dtype_name(tensor.dtype()), shape_text(tensor.shape()));
+  if (tensor.dtype() == DType::kString) {
+    for (size_t i = 0; i < std::min(tensor.strings().size(), kFirstValues); ++i) {
+      text += fmt::format("{}\"{}\"", i ? ", " : "  first ", tensor.strings()[i]);
+    }
+    return text + "\n";
+  }
+  const std::vector<double> values = tensor_doubles(tensor);
+  if (values.empty()) return text + "\n";
+  if (has_top(tensor, top)) {
+    const auto width = static_cast<size_t>(tensor.shape().back());
+    const auto rows = top_of_rows(values, width, static_cast<size_t>(top));
+    text += "\n";
+    for (size_t r = 0; r < rows.size(); ++r) {
+      if (values.size() > width) text += fmt::format("  row {}\n", r);
+      for (const Ranked& entry : rows[r]) {
+        text += fmt::format("  {:8} {:.6g}\n", entry.index, entry.value);
+      }
+    }
+    if (values.size() / width > rows.size()) {
+      text += fmt::format("  and {} rows more\n", values.size() / width - rows.size());
+    }
+    return text;
+  }
+  const Statistics s = statistics_of(values);
+  text += fmt::format("  min {:.6g}, max {:.6g}, mean {:.6g}", s.low, s.high, s.mean);
+  if (s.not_finite) text += fmt::format(", {} not finite", s.not_finite);
+  for (size_t i = 0; i < std::min(values.size(), kFirstValues); ++i) {
+    text += fmt::format("{}{:.6g}", i ? " " : "; first ", values[i]);
+  }
+  return text + "\n";
+}
+
+Json tensor_summary_json(const std::string& name, const Tensor& tensor, int64_t top) {
+  Json json = {{"name", name}, {"dtype", dtype_name(tensor.dtype())}, {"shape", tensor.shape()}};
+  if (tensor.dtype() == DType::kString) {
+    const auto& all = tensor.strings();
+    json["first"] = std::vector<std::string>(
+        all.begin(), all.begin() + static_cast<std::ptrdiff_t>(std::min(all.size(), kFirstValues)));
+    return json;
+  }
+  const std::vector<double> values = tensor_doubles(tensor);
+  if (values.empty()) return json;
+  const Statistics s = statistics_of(values);
+  json["min"] = s.low;
+  json["max"] = s.high;
+  json["mean"] = s.mean;
+  json["not_finite"] = s.not_finite;
+  json["first"] = std::vector<double>(
+      values.begin(),
+      values.begin() + static_cast<std::ptrdiff_t>(std::min(values.size(), kFirstValues)));
+  if (!has_top(tensor, top)) return json;
+  json["top"] = Json::array();
+  for (const auto& row :
+       top_of_rows(values, static_cast<size_t>(tensor.shape().back()), static_cast<size_t>(top))) {
+    Json entries = Json::array();
+    for (const Ranked& entry : row) {
+      entries.push_back({{"index", entry.index}, {"value", entry.value}});
+    }
+    json["top"].push_back(entries);
+  }
+  return json;
+}
+
+}  // namespace stoker::cli

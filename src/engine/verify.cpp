@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <set>
+
+#include "base/status.h"
+#include "engine/verify_internal.h"
+
+namespace stoker {
+namespace {
+
+constexpr int kMaxRank = 8;
+constexpr int32_t kMaxRecipeOutputs = 1024;
+
+Status check_symbols(const std::vector<PlanSymbol>& symbols) {
+  std::set<std::string> names;
+  for (const PlanSymbol& symbol : symbols) {
+    if (symbol.name.empty() || !names.insert(symbol.name).second) {
+      return corrupt_file("symbol '{}' is unnamed or stands twice", symbol.name);
+    }
+    if (symbol.kind > PlanSymbol::Kind::kStep) return corrupt_file("symbol {} is of unknown kind", symbol.name);
+    if (symbol.min < 0 || symbol.min > symbol.max || symbol.optimum < 0) {
+      return corrupt_file("symbol {} has the range {}..{} and optimum {}", symbol.name, symbol.min, symbol.max,
+                          symbol.optimum);
+    }
+  }
+  return Status::ok();
+}
+
+Status check_recipe(const WeightRecipe& recipe) {
+  // -1, or nothing at all: the weight was made by the builder and has no source.
+  if (recipe.sources.empty() && recipe.steps.empty() && recipe.result <= 0 && recipe.result >= -1) return Status::ok();
+  int64_t operands = static_cast<int64_t>(recipe.sources.size());
+  for (size_t i = 0; i < recipe.steps.size(); ++i) {
+    const RecipeStep& step = recipe.steps[i];
+    for (const int32_t input : step.inputs) {
+      if (input < -1 || input >= operands) {
+        return corrupt_file("recipe step {} ({}) takes operand {} of {}", i, step.op, input, operands);
+      }
+    }
+    if (step.op.empty() || step.output_count < 1 || step.output_count > kMaxRecipeOutputs) {
+      return corrupt_file("recipe step {} ('{}') has {} outputs", i, step.op, step.output_count);
+    }
+    operands += step.output_count;
+  }
+  if (recipe.result >= 0 && recipe.result < operands) return Status::ok();
+  return corrupt_file("the recipe's result is operand {} of {}", recipe.result, operands);
+}
+
+Status check_weight(const PlanWeight& weight) {
+  if (weight.dtype == DType::kInvalid || static_cast<int>(weight.dtype) >= kDTypeCount) {
+    return corrupt_file("dtype {}", static_cast<int>(weight.dtype));
+  }
+  if (weight.shape.size() > kMaxRank) return corrupt_file("rank {}, at most {}", weight.shape.size(), kMaxRank);
+  const Result<int64_t> count = element_count(weight.shape);
+  if (!count.is_ok()) return corrupt_file("{}", count.status().message());
+  if (!weight.bytes.defined()) return corrupt_file("has no data: an engine cannot run with missing weights");
+  const bool packed = weight.packing != Packing::kNone;
+  const bool agrees = packed ? weight.bytes.dtype() == DType::kU8 && weight.bytes.rank() == 1
+                             : weight.bytes.dtype() == weight.dtype && weight.bytes.shape() == weight.shape;
+  if (!agrees) {
+    return corrupt_file("holds {}{}, expected {}{}", dtype_name(weight.bytes.dtype()), shape_text(weight.bytes.shape()),
+                        packed ? "u8" : dtype_name(weight.dtype), packed ? "[bytes]" : shape_text(weight.shape));
+  }
+  if (packed && (weight.dtype == DType::kString || *count == 0)) {
+    return corrupt_file("{}{} cannot be packed", dtype_name(weight.dtype), shape_text(weight.shape));
+  }
+  return check_recipe(weight.recipe);
+}
+
+// Sub-programs must not call each other in a circle.
+Status check_calls(const std::vector<PlanProgram>& programs) {
+  enum : uint8_t { kNew, kOpen, kDone };
+  std::vector<uint8_t> state(programs.size(), kNew);
+  std::vector<std::vector<int32_t>> calls(programs.size());
+  for (size_t p = 0; p < programs.size(); ++p) {
+    for (const PlanStep& step : programs[p].steps) {
+      calls[p].insert(calls[p].end(), step.subprograms.begin(), step.subprograms.end());
+    }
+  }
+  for (size_t start = 0; start < programs.size(); ++start) {
+    std::vector<std::pair<size_t, size_t>> path;  // program, next call; no recursion: depth is the file's
+    if (state[start] == kNew) path.emplace_back(start, 0);
+    while (!path.empty()) {
+      auto& [program, next] = path.back();
+      state[program] = kOpen;
+      if (next == calls[program].size()) {
+        state[program] = kDone;
+        path.pop_back();
+        continue;
+      }
+      const auto target = static_cast<size_t>(calls[program][next++]);
+      if (state[target] == kOpen) return corrupt_file("program {} calls itself", programs[target].name);
+      if (state[target] == kNew) path.emplace_back(target, 0);
+    }
+  }
+  return Status::ok();
+}
+
+Status check_figures(const EngineContents& contents) {
+  const size_t steps = contents.programs[0].steps.size();
+  for (const StepMeasurement& measurement : contents.volatile_section.steps) {
+    if (measurement.step < 0 || static_cast<size_t>(measurement.step) >= steps) {
+      return corrupt_file("a measurement of step {} of {}", measurement.step, steps);
+    }
+  }
+  return Status::ok();
+}
+
+}  // namespace
+
+Status verify_plan(const EngineContents& contents, const TacticLists& tactics) {
+  if (contents.programs.empty()) return corrupt_file("the plan holds no program");
+  STOKER_TRY(check_symbols(contents.symbols));
+  for (const PlanWeight& weight : contents.weights) {
+    STOKER_TRY(check_weight(weight).at("weight " + weight.name));
+  }
+  for (const PlanProgram& program : contents.programs) {
+    const std::string where = "program " + program.name;
+    STOKER_TRY(engine::verify_tensors(contents, program).at(where));
+    STOKER_TRY(engine::verify_steps(contents, program, tactics).at(where));
+    STOKER_TRY(engine::verify_order(program).at(where));
+  }
+  STOKER_TRY(check_calls(contents.programs));
+  return check_figures(contents);
+}
+
+}  // namespace stoker

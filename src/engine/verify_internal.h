@@ -1,0 +1,22 @@
+// The parts of verify_plan, which verify.cpp calls in this order.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "engine/engine_file.h"
+
+namespace stoker::engine {
+
+// Tensors of one program: kinds, dtypes, ranks, symbols, weights, aliases.
+Status verify_tensors(const EngineContents& contents, const PlanProgram& program);
+
+// Steps of one program: operands, params, tactics, packed sizes. The tensors are sound.
+Status verify_steps(const EngineContents& contents, const PlanProgram& program, const TacticLists& tactics);
+
+// Ports and states, one writer a storage, and an order that makes every writer finish before its
+// readers. Tensors and steps are sound.
+Status verify_order(const PlanProgram& program);
+
+// Tensor `index` with the dims that are numbers; others are -1. Packing and constness from the weight.
+TensorDesc operand_desc(const EngineContents& contents, const PlanProgram& program, int32_t index);
+
+}  // namespace stoker::engine

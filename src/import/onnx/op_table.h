@@ -1,0 +1,39 @@
+// The ONNX operators that the importer knows. One explicit list per group file; op_table.cpp joins
+// them. Adding an operator is one entry: most take the default rule (same inputs, same attributes,
+// name in snake_case), the others turn what older opsets say into the newest form.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "stoker/status.h"
+
+namespace stoker {
+
+class NodeImporter;
+
+struct OnnxOp {
+  std::string_view domain;  // "" is ai.onnx
+  std::string_view name;
+  Status (*import)(NodeImporter&);
+};
+
+// The default rule.
+Status import_same(NodeImporter& node);
+
+// Null when the operator is not known.
+const OnnxOp* find_onnx_op(std::string_view domain, std::string_view name);
+
+// "GlobalAveragePool" -> "global_average_pool", "MatMul" -> "matmul".
+std::string ir_op_name(std::string_view onnx_name);
+
+std::span<const OnnxOp> math_ops();
+std::span<const OnnxOp> nn_ops();
+std::span<const OnnxOp> tensor_ops();
+std::span<const OnnxOp> reduce_ops();
+std::span<const OnnxOp> quant_ops();
+std::span<const OnnxOp> control_ops();
+
+}  // namespace stoker

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ir/infer.h"
+
+#include "base/numeric.h"
+
+namespace stoker {
+namespace {
+
+constexpr int64_t kMaxShapeElements = 1024;
+
+Dim fresh_from(void* graph) { return static_cast<Graph*>(graph)->fresh_symbol(); }
+
+// Small integer constants keep their elements when they enter a sub-graph as an input.
+std::optional<Dims> elements_of(const Value& value) {
+  if (value.elements) return value.elements;
+  if (!value.constant || !is_integer(value.type.dtype)) return std::nullopt;
+  const Tensor& tensor = *value.constant;
+  if (tensor.rank() > 1 || tensor.count() > kMaxShapeElements) return std::nullopt;
+  const LoadInt load = load_int(tensor.dtype());
+  Dims dims;
+  for (int64_t i = 0; i < tensor.count(); ++i) dims.emplace_back(load(tensor.data(), i));
+  return dims;
+}
+
+Status infer_into(Graph& graph, Node* node, const KnownConstants* known);
+
+// Infers a sub-graph for operands `args`, whose constants the nodes inside may look at.
+Status infer_body(Graph& outer, Graph& body, std::span<Value* const> args,
+                  const KnownConstants* known) {
+  if (body.inputs.size() != args.size()) {
+    return invalid_model("sub-graph '{}' has {} inputs, its node passes {}", body.name,
+                         body.inputs.size(), args.size());
+  }
+  body.set_parent(&outer);
+  KnownConstants inside;
+  for (size_t i = 0; i < args.size(); ++i) {
+    if (!args[i]) continue;
+    Value* input = body.inputs[i];
+    input->type = args[i]->type;
+    input->elements = elements_of(*args[i]);
+    if (args[i]->constant) {
+      inside[input] = &*args[i]->constant;
+    } else if (known && known->count(args[i])) {
+      inside[input] = known->at(args[i]);
+    }
+  }
+  for (const auto& node : body.nodes()) STOKER_TRY(infer_into(body, node.get(), &inside));
+  return Status::ok();
+}
+
+Result<ValueType> merge_types(const ValueType& a, const ValueType& b, Graph& graph) {
+  if (a.kind != b.kind || a.dtype != b.dtype) {
+    return invalid_model("the branches give {} and {}", type_text(a), type_text(b));
+  }
+  ValueType merged = a;
+  if (!a.ranked || !b.ranked || a.rank() != b.rank()) {
+    merged.ranked = false;
+    merged.dims.clear();
+    return merged;
+  }
+  for (size_t i = 0; i < a.dims.size(); ++i) {
+    if (a.dims[i] != b.dims[i]) merged.dims[i] = graph.fresh_symbol();
+  }
+  return merged;
+}
+
+Status infer_fused(Graph& graph, Node* node, const KnownConstants* known) {
+  if (node->subgraphs.size() != 1) {
+    return invalid_model("fused holds {} sub-graphs, expected one", node->subgraphs.size());
+  }
+  Graph& body = *node->subgraphs[0];
+  STOKER_TRY(infer_body(graph, body, node->inputs, known));
+  if (body.outputs.size() != node->outputs.size()) {
+    return invalid_model("the body has {} outputs, the node {}", body.outputs.size(),
+                         node->outputs.size());
+  }
+  for (size_t i = 0; i < body.outputs.size(); ++i) {
+    node->outputs[i]->type = body.outputs[i]->type;
+    node->outputs[i]->elements = body.outputs[i]->elements;
+  }
+  return Status::ok();
+}
+
+Status infer_if(Graph& graph, Node* node, const KnownConstants* known) {
+  if (node->subgraphs.size() != 2 || node->inputs.empty() || !node->inputs[0]) {
+    return invalid_model("if needs a condition and two sub-graphs, found {}",
+                         node->subgraphs.size());
+  }
+  const std::span<Value* const> args(node->inputs.data() + 1, node->inputs.size() - 1);
+  for (const auto& branch : node->subgraphs) {
+    STOKER_TRY(infer_body(graph, *branch, args, known));
+    if (branch->outputs.size() != node->outputs.size()) {
+      return invalid_model("branch '{}' has {} outputs, the node {}", branch->name,
+                           branch->outputs.size(), node->outputs.size());
+    }
+  }
+  for (size_t i = 0; i < node->outputs.size(); ++i) {
+    const Value& a = *node->subgraphs[0]->outputs[i];
+    const Value& b = *node->subgraphs[1]->outputs[i];
+    STOKER_ASSIGN(node->outputs[i]->type, merge_types(a.type, b.type, graph));
+    node->outputs[i]->elements.reset();
+    const auto ea = elements_of(a), eb = elements_of(b);
+    if (ea && eb && *ea == *eb) node->outputs[i]->elements = ea;
+  }
+  return Status::ok();
+}
+
+Status infer_unlabelled(Graph& graph, Node* node, const KnownConstants* known) {
+  if (node->is("fused")) return infer_fused(graph, node, known);
+  if (node->is("if")) return infer_if(graph, node, known);
+  STOKER_ASSIGN(InferredTypes types, infer_types(*node, graph, known));
+  for (size_t i = 0; i < node->outputs.size(); ++i) {
+    node->outputs[i]->type = std::move(types.outputs[i]);
+    node->outputs[i]->elements = std::move(types.elements[i]);
+  }
+  return Status::ok();
+}
+
+Status infer_into(Graph& graph, Node* node, const KnownConstants* known) {
+  const Status status = infer_unlabelled(graph, node, known);
+  return status.is_ok() ? status : status.at(node_label(*node));
+}
+
+}  // namespace
+
+Result<InferredTypes> infer_types(const Node& node, Graph& symbols, const KnownConstants* known) {
+  const Op& op = *node.op;
+  if (!op.infer) return internal_error("op {} has no inference", op.name);
+  const int count = static_cast<int>(node.inputs.size());
+  if (count < op.min_inputs || (op.max_inputs >= 0 && count > op.max_inputs)) {
+    return invalid_model("{} takes {} to {} inputs, found {}", op.name, op.min_inputs,
+                         op.max_inputs < 0 ? "any number of" : std::to_string(op.max_inputs),
+                         count);
+  }
+  std::vector<InferContext::Input> inputs(node.inputs.size());
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const Value* value = node.inputs[i];
+    if (!value) {
+      if (static_cast<int>(i) < op.min_inputs) {
+        return invalid_model("{} needs input {}, which is left out", op.name, i);
+      }
+      continue;
+    }
+    inputs[i].type = &value->type;
+    if (value->constant) {
+      inputs[i].constant = &*value->constant;
+    } else if (known && known->count(value)) {
+      inputs[i].constant = known->at(value);
+    }
+    if (value->elements) inputs[i].elements = &*value->elements;
+  }
+  InferContext context{node.attributes, inputs, {}, {}, fresh_from, &symbols};
+  context.outputs.resize(node.outputs.size());
+  context.shape_values.resize(node.outputs.size());
+  STOKER_TRY(op.infer(context));
+  return InferredTypes{std::move(context.outputs), std::move(context.shape_values)};
+}
+
+std::string node_label(const Node& node) {
+  std::string label = fmt::format("{} '{}'", node.op ? node.op->name : "?", node.name);
+  if (!node.origins.empty() && node.origins[0] != node.name) {
+    label += fmt::format(" (model node '{}')", node.origins[0]);
+  }
+  return label;
+}
+
+bool refine(Value* value, const ValueType& inferred, const std::optional<Dims>& elements) {
+  bool changed = false;
+  if (!value->type.ranked && inferred.ranked) {
+    value->type = inferred;
+    changed = true;
+  } else if (value->type.ranked && inferred.ranked && value->type.rank() == inferred.rank()) {
+    for (size_t i = 0; i < inferred.dims.size(); ++i) {
+      if (value->type.dims[i].is_const() || !inferred.dims[i].is_const()) continue;
+      value->type.dims[i] = inferred.dims[i];
+      changed = true;
+    }
+  }
+  if (elements && !value->constant && (!value->elements || *value->elements != *elements)) {
+    value->elements = elements;
+    changed = true;
+  }
+  return changed;
+}
+
+Status Graph::infer(Node* node) { return infer_into(*this, node, nullptr); }
+
+}  // namespace stoker

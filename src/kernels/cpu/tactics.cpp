@@ -1,0 +1,37 @@
+// The one list of CPU tactics, fast ones of a family first. Compiled once per ISA level.
+// SPDX-License-Identifier: Apache-2.0
+#include <array>
+
+#include "kernels/tactic.h"
+
+namespace stoker {
+namespace cpu {
+
+extern const Tactic gemm_f32_panel;
+extern const Tactic gemm_i8_panel;
+extern const Tactic conv_f32_stem;
+extern const Tactic conv_f32_c16;
+extern const Tactic conv_f32_depthwise_c16;
+extern const Tactic conv_f32_im2col;
+extern const Tactic conv_i8_stem;
+extern const Tactic conv_i8_c16;
+extern const Tactic conv_i8_depthwise_c16;
+
+}  // namespace cpu
+
+std::span<const Tactic> STOKER_CONCAT(cpu_tactics_, STOKER_ISA)() {
+  static const std::array kTactics = {
+      cpu::gemm_f32_panel,
+      cpu::gemm_i8_panel,
+      cpu::conv_f32_stem,
+      cpu::conv_f32_c16,
+      cpu::conv_f32_depthwise_c16,
+      cpu::conv_f32_im2col,
+      cpu::conv_i8_stem,
+      cpu::conv_i8_c16,
+      cpu::conv_i8_depthwise_c16,
+  };
+  return kTactics;
+}
+
+}  // namespace stoker

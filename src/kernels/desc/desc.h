@@ -1,0 +1,104 @@
+// Desc: what is asked of a kernel, as plain data: family parameters and operands at a bound shape.
+// How it is done is the tactic's Config; where the bytes are is the Launch.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <variant>
+
+#include "base/attributes.h"
+#include "kernels/desc/region.h"
+#include "kernels/desc/tensor_desc.h"
+
+namespace stoker {
+
+// Y = epilogue(A * B). Operands: A [batch..., M, K] (or [.., K, M] transposed), B [batch..., K, N]
+// (or [.., N, K]); batch dims broadcast as in numpy; then the epilogue's further inputs. f32: f32
+// accumulator. u8/i8 x u8/i8: (a - a_zero) * (b - b_zero) in an i32 accumulator.
+struct GemmParams {
+  bool transpose_a = false, transpose_b = false;
+  int32_t a_zero = 0, b_zero = 0;
+  RegionProgram epilogue;  // over Y's dims; input 0 = accumulator, input k = desc.inputs[k + 1]
+};
+
+// Convolution over [N, C, spatial...] (1 to 3 spatial dims), weight [O, C/group, kernel...]. Operands: x, w, then the
+// epilogue's further inputs (bias is one of them). Integers as for gemm; padding counts as x = x_zero.
+struct ConvParams {
+  enum class AutoPad : uint8_t { kExplicit, kSameUpper, kSameLower, kValid };
+  std::vector<int64_t> strides, dilations;  // one per spatial dim
+  std::vector<int64_t> pads;                // begins then ends
+  int64_t group = 1;
+  AutoPad auto_pad = AutoPad::kExplicit;
+  int32_t x_zero = 0, w_zero = 0;
+  RegionProgram epilogue;  // over Y's dims; input 0 = accumulator, input k = desc.inputs[k + 1]
+};
+
+// A region of its own. Operands: the program's inputs; outputs: the program's outputs.
+struct RegionParams {
+  RegionProgram program;
+  std::vector<int64_t> extents;  // of the iteration space, at the bound shape
+};
+
+struct PoolParams {
+  enum class Kind : uint8_t { kMax, kAverage };
+  Kind kind = Kind::kMax;
+  std::vector<int64_t> kernel, strides, dilations, pads;  // global pooling: kernel = {}
+  ConvParams::AutoPad auto_pad = ConvParams::AutoPad::kExplicit;
+  bool ceil_mode = false;
+  bool count_include_pad = false;
+  bool global = false;
+};
+
+// Moves elements without computing: output dim i walks along input dim perm[i] (transpose), starting
+// at starts[i] with steps[i] of the *input* dim perm[i] (slice); several inputs are concatenated
+// along output dim `concat_axis` (then perm/starts/steps are the identity). Input and output may differ
+// in layout: the layout change of a graph edge is a copy whose perm is the identity. dtypes are equal.
+struct CopyParams {
+  std::vector<int64_t> perm;
+  std::vector<int64_t> starts, steps;  // empty: 0 and 1
+  int64_t concat_axis = -1;
+};
+
+// Y = X gathered along `axis` by integer indices (negative ones count from the end; out of range is
+// an error of the run). Operands: data, indices.
+struct GatherParams {
+  int64_t axis = 0;
+};
+
+// Whatever has no family: the op's reference evaluation. Operands as the op's inputs (absent ones have
+// dtype kInvalid).
+struct FallbackParams {
+  std::string op;
+  Attributes attributes;
+};
+
+using Params = std::variant<GemmParams, ConvParams, RegionParams, PoolParams, CopyParams, GatherParams,
+                            FallbackParams>;
+
+enum class Family : uint8_t { kGemm, kConv, kRegion, kPool, kCopy, kGather, kFallback };  // index of Params
+inline constexpr int kFamilyCount = 7;
+const char* family_name(Family family);
+
+struct Desc {
+  Params params;
+  std::vector<TensorDesc> inputs, outputs;
+
+  Family family() const { return static_cast<Family>(params.index()); }
+  template <class T> const T& as() const { return std::get<T>(params); }
+};
+
+// Canonical one-line text: equal descs have equal keys. The timing cache's key.
+std::string desc_key(const Desc& desc);
+
+// Floating point or integer operations (a multiply-add counts 2) and the bytes of all operands.
+struct Work {
+  double flops = 0;
+  double bytes = 0;
+};
+Work desc_work(const Desc& desc);
+
+// Explicit pads (begins then ends) of a conv or pool at the bound input extents.
+std::vector<int64_t> resolve_pads(ConvParams::AutoPad auto_pad, const std::vector<int64_t>& pads,
+                                  const std::vector<int64_t>& spatial, const std::vector<int64_t>& kernel,
+                                  const std::vector<int64_t>& strides, const std::vector<int64_t>& dilations);
+
+}  // namespace stoker

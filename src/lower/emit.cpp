@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lower/emit.h"
+
+#include <algorithm>
+#include <functional>
+#include <numeric>
+
+namespace stoker {
+
+int32_t Emitter::add_tensor(const Value* value, PlanTensor::Kind kind) {
+  PlanTensor tensor;
+  tensor.name = value->name;
+  tensor.kind = kind;
+  tensor.dtype = value->type.dtype;
+  tensor.dims = value->type.dims;
+  tensor.place = options_.place;
+  program_.tensors.push_back(std::move(tensor));
+  const auto id = static_cast<int32_t>(program_.tensors.size()) - 1;
+  tensors_[value] = id;
+  return id;
+}
+
+int32_t Emitter::add_weight(const std::string& name, const Tensor& tensor, WeightRecipe recipe) {
+  PlanWeight weight;
+  weight.name = name;
+  weight.dtype = tensor.dtype();
+  weight.shape = tensor.shape();
+  weight.bytes = tensor;
+  weight.recipe = std::move(recipe);
+  contents_.weights.push_back(std::move(weight));
+  PlanTensor entry;
+  entry.name = name;
+  entry.kind = PlanTensor::Kind::kWeight;
+  entry.dtype = tensor.dtype();
+  for (const int64_t extent : tensor.shape()) entry.dims.emplace_back(extent);
+  entry.place = options_.place;
+  entry.weight = static_cast<int32_t>(contents_.weights.size()) - 1;
+  program_.tensors.push_back(std::move(entry));
+  return static_cast<int32_t>(program_.tensors.size()) - 1;
+}
+
+int32_t Emitter::root_of(int32_t tensor) const {
+  const int32_t alias = program_.tensors[static_cast<size_t>(tensor)].alias_of;
+  return alias >= 0 ? alias : tensor;
+}
+
+void Emitter::input(const Value* value) {
+  const int32_t id = add_tensor(value, PlanTensor::Kind::kInput);
+  program_.inputs.push_back({value->origin.empty() ? value->name : value->origin, id});
+}
+
+Result<int32_t> Emitter::tensor_of(const LoweredOperand& operand) {
+  if (!operand.present()) return -1;
+  if (operand.frozen) {
+    WeightRecipe frozen;
+    frozen.result = -1;
+    return add_weight(operand.frozen_name, *operand.frozen, std::move(frozen));
+  }
+  const Value* value = operand.value;
+  if (const auto it = tensors_.find(value); it != tensors_.end()) return it->second;
+  if (value->is_constant()) {
+    if (value->type.dtype == DType::kString) return unsupported("string constant '{}'", value->name);
+    const int32_t id = add_weight(value->name, *value->constant, recipe_of(value));
+    tensors_[value] = id;
+    return id;
+  }
+  if (value->elements) {
+    const int32_t id = add_tensor(value, PlanTensor::Kind::kShapeValue);
+    program_.tensors[static_cast<size_t>(id)].elements = *value->elements;
+    return id;
+  }
+  return internal_error("value '{}' is used before it is computed", value->name);
+}
+
+Status Emitter::step(const LoweredStep& lowered) {
+  PlanStep step;
+  step.name = lowered.name;
+  step.origins = lowered.origins;
+  step.place = options_.place;
+  for (const LoweredOperand& operand : lowered.inputs) {
+    STOKER_ASSIGN(const int32_t id, tensor_of(operand));
+    step.inputs.push_back(id);
+  }
+  if (lowered.alias) {
+    const int32_t root = root_of(step.inputs[0]);
+    const PlanTensor::Kind kind = program_.tensors[static_cast<size_t>(root)].kind;
+    if (kind == PlanTensor::Kind::kTemporary || kind == PlanTensor::Kind::kInput) {
+      const int32_t id = add_tensor(lowered.outputs[0], PlanTensor::Kind::kTemporary);
+      program_.tensors[static_cast<size_t>(id)].alias_of = root;
+      return Status::ok();
+    }
+    return internal_error("'{}' is a view of a constant that was not folded", lowered.name);
+  }
+  step.params = lowered.params;
+  step.param_dims = lowered.param_dims;
+  for (const Value* output : lowered.outputs) step.outputs.push_back(add_tensor(output, PlanTensor::Kind::kTemporary));
+  program_.steps.push_back(std::move(step));
+  return Status::ok();
+}
+
+// An output that a step computes is written by it; anything else (a view, an input, a constant, a
+// second mention) is copied.
+Status Emitter::output(const std::string& name, const Value* value) {
+  STOKER_ASSIGN(const int32_t id, tensor_of(operand_of(value)));
+  PlanTensor& tensor = program_.tensors[static_cast<size_t>(id)];
+  const bool free = tensor.kind == PlanTensor::Kind::kTemporary && tensor.alias_of < 0;
+  const bool aliased = std::any_of(program_.tensors.begin(), program_.tensors.end(),
+                                   [&](const PlanTensor& other) { return other.alias_of == id; });
+  if (free && !aliased) {
+    tensor.kind = PlanTensor::Kind::kOutput;
+    program_.outputs.push_back({name, id});
+    return Status::ok();
+  }
+  PlanTensor copy = tensor;
+  copy.name = name;
+  copy.kind = PlanTensor::Kind::kOutput;
+  copy.weight = -1;
+  copy.alias_of = -1;
+  copy.elements.clear();
+  PlanStep step;
+  step.name = "output_" + name;
+  step.place = options_.place;
+  step.inputs = {id};
+  step.outputs = {static_cast<int32_t>(program_.tensors.size())};
+  if (copy.dtype == DType::kString || copy.dims.empty() || dtype_bits(copy.dtype) < 8) {
+    step.params = FallbackParams{"identity", {}};
+  } else {
+    CopyParams params;
+    params.perm.resize(copy.dims.size());
+    std::iota(params.perm.begin(), params.perm.end(), 0);
+    step.params = std::move(params);
+  }
+  program_.outputs.push_back({name, step.outputs[0]});
+  program_.tensors.push_back(std::move(copy));
+  program_.steps.push_back(std::move(step));
+  return Status::ok();
+}
+
+WeightRecipe recipe_of(const Value* value) {
+  WeightRecipe recipe;
+  // Sources are numbered first, so the nodes are collected before operands get their numbers.
+  std::vector<const Node*> nodes;
+  std::vector<const Value*> sources;
+  std::set<const Value*> seen;
+  const std::function<void(const Value*)> visit = [&](const Value* v) {
+    if (!v || !seen.insert(v).second) return;
+    if (!v->producer) {
+      sources.push_back(v);
+      return;
+    }
+    for (const Value* input : v->producer->inputs) visit(input);
+    for (const Value* output : v->producer->outputs) seen.insert(output);
+    nodes.push_back(v->producer);
+  };
+  visit(value);
+  std::map<const Value*, int32_t> number;
+  for (const Value* source : sources) {
+    number[source] = static_cast<int32_t>(number.size());
+    recipe.sources.push_back(source->origin.empty() ? source->name : source->origin);
+  }
+  for (const Node* node : nodes) {
+    RecipeStep step;
+    step.op = node->op->name;
+    step.attributes = node->attributes;
+    for (const Value* input : node->inputs) step.inputs.push_back(input ? number.at(input) : -1);
+    step.output_count = static_cast<int32_t>(node->outputs.size());
+    for (const Value* output : node->outputs) {
+      const auto next = static_cast<int32_t>(number.size());
+      number[output] = next;
+    }
+    recipe.steps.push_back(std::move(step));
+  }
+  recipe.result = number.at(value);
+  return recipe;
+}
+
+}  // namespace stoker

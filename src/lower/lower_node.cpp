@@ -1,0 +1,124 @@
+// The order in which families are tried, and the translation of a fused node's body.
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "lower/lowered.h"
+#include "lower/region_builder.h"
+
+namespace stoker {
+namespace {
+
+bool is_anchor(const Node& node) { return node.is("conv") || node.is("gemm") || node.is("matmul"); }
+
+Result<LoweredStep> lower_group(const NodeGroup& group) {
+  if (!group.anchor) return lower_region(group);
+  return group.anchor->is("conv") ? lower_conv(group) : lower_gemm(group);
+}
+
+NodeGroup group_of(const Graph& body) {
+  NodeGroup group;
+  for (const auto& node : body.nodes()) {
+    group.members.push_back(node.get());
+    if (is_anchor(*node)) group.anchor = node.get();
+  }
+  group.outputs.assign(body.outputs.begin(), body.outputs.end());
+  return group;
+}
+
+// The rules read constants, so the body is cloned with the constants of the outer operands in place;
+// afterwards the body's values are replaced by the outer ones.
+Result<LoweredStep> lower_fused(const Node& node) {
+  if (node.subgraphs.size() != 1) return internal_error("a fused node has {} bodies", node.subgraphs.size());
+  const std::unique_ptr<Graph> body = node.subgraphs[0]->clone();
+  std::map<const Value*, const Value*> outer;
+  for (size_t i = 0; i < body->inputs.size(); ++i) {
+    Value* inner = body->inputs[i];
+    outer[inner] = node.inputs[i];
+    if (node.inputs[i]) {
+      inner->constant = node.inputs[i]->constant;
+      inner->type = node.inputs[i]->type;
+    }
+  }
+  for (size_t i = 0; i < body->outputs.size(); ++i) outer[body->outputs[i]] = node.outputs[i];
+  STOKER_ASSIGN(LoweredStep step, lower_group(group_of(*body)));
+  for (LoweredOperand& operand : step.inputs) {
+    if (!operand.value) continue;
+    const auto it = outer.find(operand.value);
+    if (it == outer.end()) return internal_error("operand '{}' is not an input of its body", operand.value->name);
+    operand.value = it->second;
+  }
+  for (const Value*& output : step.outputs) output = outer.at(output);
+  return step;
+}
+
+bool is_view(const Node& node) {
+  for (const char* name : {"reshape", "flatten", "squeeze", "unsqueeze", "identity"}) {
+    if (node.is(name)) return true;
+  }
+  return false;
+}
+
+Result<LoweredStep> lower_single(const Node& node) {
+  if (is_view(node) && node.inputs[0]->type.ranked && node.outputs[0]->type.ranked &&
+      node.outputs[0]->type.dtype != DType::kString) {
+    LoweredStep step;
+    step.alias = true;
+    step.inputs = {operand_of(node.inputs[0])};
+    step.outputs = {node.outputs[0]};
+    return step;
+  }
+  NodeGroup group{{&node}, {node.outputs.begin(), node.outputs.end()}, is_anchor(node) ? &node : nullptr};
+  if (group.anchor || is_region_op(node)) {
+    if (auto step = lower_group(group)) return step;
+  }
+  for (const auto rule : {lower_pool, lower_copy, lower_gather}) {
+    if (auto step = rule(node)) return step;
+  }
+  return lower_fallback(node);
+}
+
+}  // namespace
+
+bool NodeGroup::contains(const Node* node) const {
+  return std::find(members.begin(), members.end(), node) != members.end();
+}
+
+Result<LoweredStep> lower_node(const Node& node) {
+  auto step = node.is("fused") ? lower_fused(node) : lower_single(node);
+  if (!step) return step;
+  step->name = node.name;
+  step->origins = node.origins;
+  return step;
+}
+
+Result<Desc> lowered_desc(const LoweredStep& step, const SymbolValues& symbols) {
+  Desc desc;
+  desc.params = step.params;
+  STOKER_ASSIGN(auto param_values, evaluate_dims(step.param_dims, symbols));
+  if (!param_values.empty()) {
+    if (auto* region = std::get_if<RegionParams>(&desc.params)) region->extents = std::move(param_values);
+    else if (auto* copy = std::get_if<CopyParams>(&desc.params)) copy->starts = std::move(param_values);
+  }
+  for (const LoweredOperand& operand : step.inputs) {
+    TensorDesc tensor;
+    if (operand.frozen) {
+      tensor.dtype = operand.frozen->dtype();
+      tensor.dims = operand.frozen->shape();
+      tensor.constant = true;
+    } else if (operand.value) {
+      tensor.dtype = operand.value->type.dtype;
+      tensor.constant = operand.value->is_constant();
+      STOKER_ASSIGN(tensor.dims, evaluate_dims(operand.value->type.dims, symbols));
+    }
+    desc.inputs.push_back(std::move(tensor));
+  }
+  for (const Value* output : step.outputs) {
+    TensorDesc tensor;
+    tensor.dtype = output->type.dtype;
+    STOKER_ASSIGN(tensor.dims, evaluate_dims(output->type.dims, symbols));
+    desc.outputs.push_back(std::move(tensor));
+  }
+  return desc;
+}
+
+}  // namespace stoker

@@ -1,0 +1,18 @@
+// Logical not.
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/support.h"
+
+namespace stoker {
+
+extern const Op op_not;
+const Op op_not = {
+    .name = "not",
+    .infer = [](InferContext& c) { return infer_unary(c, "not", kBools); },
+    .evaluate =
+        [](const EvalContext& c) {
+          return map_number(c, [](auto x) { return decltype(x)(x == 0); });
+        },
+    .pointwise = true,
+};
+
+}  // namespace stoker

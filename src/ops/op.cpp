@@ -1,0 +1,258 @@
+// The table of ops, attribute checks, and the helpers that every caller of an op shares.
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/op.h"
+
+#include <algorithm>
+
+#include "base/numeric.h"
+
+namespace stoker {
+
+#define STOKER_OP(name) extern const Op op_##name;
+#include "ops/op_list.def"
+#undef STOKER_OP
+
+namespace {
+
+const std::vector<const Op*>& table() {
+  static const std::vector<const Op*> ops = [] {
+    std::vector<const Op*> list = {
+#define STOKER_OP(name) &op_##name,
+#include "ops/op_list.def"
+#undef STOKER_OP
+    };
+    std::sort(list.begin(), list.end(), [](const Op* a, const Op* b) { return a->name < b->name; });
+    return list;
+  }();
+  return ops;
+}
+
+size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<size_t> row(b.size() + 1);
+  for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
+  for (size_t i = 1; i <= a.size(); ++i) {
+    size_t diagonal = row[0];
+    row[0] = i;
+    for (size_t j = 1; j <= b.size(); ++j) {
+      const size_t changed = diagonal + (a[i - 1] != b[j - 1]);
+      diagonal = row[j];
+      row[j] = std::min({row[j] + 1, row[j - 1] + 1, changed});
+    }
+  }
+  return row[b.size()];
+}
+
+std::string suggestion(const Op& op, std::string_view name) {
+  const AttributeDef* best = nullptr;
+  size_t distance = std::max<size_t>(name.size() / 2, 2) + 1;
+  for (const AttributeDef& def : op.attributes) {
+    const size_t d = edit_distance(def.name, name);
+    if (d < distance) {
+      distance = d;
+      best = &def;
+    }
+  }
+  return best ? fmt::format("; did you mean \"{}\"?", best->name) : std::string();
+}
+
+constexpr std::string_view kKindNames[] = {"int",  "float",  "string",  "dtype",
+                                           "ints", "floats", "strings", "tensor"};
+
+// The order of Attribute's alternatives is the order of AttributeKind.
+bool kind_matches(AttributeKind kind, const Attribute& value) {
+  return value.index() == static_cast<size_t>(kind);
+}
+
+// A shape value larger than this is not followed; real shape arithmetic is a handful of numbers.
+constexpr int64_t kMaxElements = 4096;
+
+Status check_arity(const Op& op, size_t inputs, int outputs) {
+  const int count = static_cast<int>(inputs);
+  if (count < op.min_inputs || (op.max_inputs >= 0 && count > op.max_inputs)) {
+    return invalid_argument(
+        "{}: {} inputs given, expected {} to {}", op.name, count, op.min_inputs,
+        op.max_inputs < 0 ? std::string("any number") : std::to_string(op.max_inputs));
+  }
+  if (outputs < 1 || (op.output_count >= 0 && outputs != op.output_count)) {
+    return invalid_argument("{}: {} outputs asked for, expected {}", op.name, outputs,
+                            op.output_count);
+  }
+  return Status::ok();
+}
+
+}  // namespace
+
+const Op* find_op(std::string_view name) {
+  const auto& ops = table();
+  const auto it = std::lower_bound(ops.begin(), ops.end(), name,
+                                   [](const Op* op, std::string_view n) { return op->name < n; });
+  return it != ops.end() && (*it)->name == name ? *it : nullptr;
+}
+
+std::span<const Op* const> all_ops() { return table(); }
+
+Status check_attributes(const Op& op, const Attributes& attributes) {
+  for (const auto& [name, value] : attributes.all()) {
+    const auto def =
+        std::find_if(op.attributes.begin(), op.attributes.end(),
+                     [&, &key = name](const AttributeDef& d) { return d.name == key; });
+    if (def == op.attributes.end()) {
+      return invalid_model("{}: unknown attribute \"{}\"{}", op.name, name, suggestion(op, name));
+    }
+    if (!kind_matches(def->kind, value)) {
+      return invalid_model("{}: attribute \"{}\" is of kind {}, expected {}", op.name, name,
+                           kKindNames[value.index()], kKindNames[static_cast<size_t>(def->kind)]);
+    }
+  }
+  for (const AttributeDef& def : op.attributes) {
+    if (def.required && !attributes.has(std::string(def.name))) {
+      return invalid_model("{}: attribute \"{}\" is missing", op.name, def.name);
+    }
+  }
+  return Status::ok();
+}
+
+bool operator==(const ValueType& a, const ValueType& b) {
+  if (a.kind != b.kind || a.dtype != b.dtype || a.ranked != b.ranked) return false;
+  return !a.ranked || a.dims == b.dims;
+}
+
+std::string type_text(const ValueType& type) {
+  std::string text(dtype_name(type.dtype));
+  text += type.ranked ? dims_text(type.dims) : "[?]";
+  switch (type.kind) {
+    case ValueType::Kind::kTensor: return text;
+    case ValueType::Kind::kSequence: return "sequence(" + text + ")";
+    case ValueType::Kind::kOptional: return "optional(" + text + ")";
+    case ValueType::Kind::kState: return "state(" + text + ")";
+  }
+  return text;
+}
+
+std::optional<Dims> InferContext::elements(size_t i) const {
+  if (!has(i)) return std::nullopt;
+  const Input& input = inputs[i];
+  if (input.elements) return *input.elements;
+  if (!input.constant || input.constant->count() > kMaxElements || input.constant->rank() > 1) {
+    return std::nullopt;
+  }
+  const auto values = constant_ints(i);
+  if (!values) return std::nullopt;
+  return Dims(values->begin(), values->end());
+}
+
+std::optional<std::vector<int64_t>> InferContext::constant_ints(size_t i) const {
+  if (!has(i)) return std::nullopt;
+  const Input& input = inputs[i];
+  if (!input.constant) return input.elements ? constant_dims(*input.elements) : std::nullopt;
+  const DType dtype = input.constant->dtype();
+  if (!is_integer(dtype) && dtype != DType::kBool) return std::nullopt;
+  const LoadInt load = load_int(dtype);
+  std::vector<int64_t> values(static_cast<size_t>(input.constant->count()));
+  for (size_t k = 0; k < values.size(); ++k) {
+    values[k] = load(input.constant->data(), static_cast<int64_t>(k));
+  }
+  return values;
+}
+
+int64_t TensorView::count() const {
+  int64_t n = 1;
+  for (const int64_t extent : shape) n *= extent;
+  return n;
+}
+
+bool TensorView::dense() const {
+  int64_t expected = 1;
+  for (size_t d = shape.size(); d-- > 0;) {
+    if (shape[d] != 1 && strides[d] != expected) return false;
+    expected *= shape[d];
+  }
+  return true;
+}
+
+Shape dense_strides(const Shape& shape) {
+  Shape strides(shape.size());
+  int64_t stride = 1;
+  for (size_t d = shape.size(); d-- > 0;) {
+    strides[d] = stride;
+    stride *= shape[d];
+  }
+  return strides;
+}
+
+TensorView view_of(const Tensor& tensor) {
+  TensorView view;
+  view.dtype = tensor.dtype();
+  view.shape = tensor.shape();
+  view.strides = dense_strides(tensor.shape());
+  view.data = const_cast<void*>(tensor.data());
+  if (tensor.dtype() == DType::kString) {
+    view.strings = const_cast<std::vector<std::string>*>(&tensor.strings());
+  }
+  return view;
+}
+
+Result<std::vector<Tensor>> evaluate_op(const Op& op, const Attributes& attributes,
+                                        const std::vector<Tensor>& inputs, int output_count) {
+  if (!op.infer || !op.evaluate) {
+    return unsupported(
+        "{}: a structural op has no evaluation of its own; run the graph it stands in", op.name);
+  }
+  STOKER_TRY(check_arity(op, inputs.size(), output_count));
+  STOKER_TRY(check_attributes(op, attributes));
+  std::vector<ValueType> types(inputs.size());
+  std::vector<InferContext::Input> infer_inputs(inputs.size());
+  std::vector<TensorView> in_views(inputs.size());
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (!inputs[i].defined()) continue;
+    types[i] = ValueType::tensor(inputs[i].dtype(),
+                                 Dims(inputs[i].shape().begin(), inputs[i].shape().end()));
+    infer_inputs[i] = {&types[i], &inputs[i], nullptr};
+    in_views[i] = view_of(inputs[i]);
+  }
+  for (int i = 0; i < op.min_inputs; ++i) {
+    if (!in_views[i].present()) return invalid_argument("{}: input {} is missing", op.name, i);
+  }
+  InferContext context{attributes, infer_inputs, {}, {}};
+  context.outputs.resize(output_count);
+  context.shape_values.resize(output_count);
+  context.fresh_symbol = [](void*) { return Dim::symbol("_unknown"); };
+  STOKER_TRY(op.infer(context));
+
+  std::vector<Tensor> outputs;
+  std::vector<TensorView> out_views;
+  for (const ValueType& type : context.outputs) {
+    const auto shape = type.ranked ? constant_dims(type.dims) : std::nullopt;
+    if (!shape)
+      return internal_error("{}: output type {} is not known from the inputs", op.name,
+                            type_text(type));
+    STOKER_ASSIGN(Tensor tensor, Tensor::allocate(type.dtype, *shape));
+    outputs.push_back(std::move(tensor));
+    out_views.push_back(view_of(outputs.back()));
+  }
+  STOKER_TRY(op.evaluate({attributes, in_views, out_views}));
+  return outputs;
+}
+
+Result<Dims> broadcast_dims(const Dims& a, const Dims& b) {
+  const size_t rank = std::max(a.size(), b.size());
+  Dims out(rank);
+  for (size_t d = 0; d < rank; ++d) {
+    const Dim x = d + a.size() < rank ? Dim(1) : a[d + a.size() - rank];
+    const Dim y = d + b.size() < rank ? Dim(1) : b[d + b.size() - rank];
+    if (x == y || y == Dim(1)) {
+      out[d] = x;
+    } else if (x == Dim(1)) {
+      out[d] = y;
+    } else if (x.is_const() && y.is_const()) {
+      return invalid_model("shapes {} and {} do not broadcast: {} against {}", dims_text(a),
+                           dims_text(b), x.text(), y.text());
+    } else {
+      // One of the two is 1 or they are equal; a number other than 1 decides it.
+      out[d] = x.is_const() ? x : y.is_const() ? y : Dim::max(x, y);
+    }
+  }
+  return out;
+}
+
+}  // namespace stoker

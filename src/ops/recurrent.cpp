@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/recurrent.h"
+
+namespace stoker {
+
+Status infer_recurrent(InferContext& c, const char* op, int64_t gates) {
+  for (const size_t i : {0, 1, 2, 3, 5, 6, 7}) {
+    if (i > 2 && !c.has(i)) continue;
+    STOKER_TRY(check_input(c, op, i, "operand", kFloats));
+    STOKER_TRY(check_same_dtype(c, op, 0, i));
+  }
+  if (c.has(4)) STOKER_TRY(check_input(c, op, 4, "sequence_lens", dtypes({DType::kI32})));
+  const std::string direction = c.attributes.get_string("direction", "forward");
+  if (direction != "forward" && direction != "reverse" && direction != "bidirectional") {
+    return invalid_model("{}: direction is \"{}\", expected forward, reverse or bidirectional", op,
+                         direction);
+  }
+  const int64_t directions = direction == "bidirectional" ? 2 : 1;
+  STOKER_TRY(activations_of(c.attributes, op, directions, {}).status());
+  const DType dtype = c.type(0).dtype;
+  if (!all_ranked(c)) return set_unranked(c, dtype);
+  for (size_t i = 0; i < 3; ++i) {
+    if (c.type(i).rank() != 3)
+      return invalid_model("{}: input {} is {}, expected rank 3", op, i, type_text(c.type(i)));
+  }
+  const Dims &x = c.type(0).dims, &w = c.type(1).dims, &r = c.type(2).dims;
+  const Dim hidden = r[2];
+  STOKER_TRY(same_dim(op, "directions", w[0], Dim(directions)).status());
+  STOKER_TRY(same_dim(op, "directions", r[0], Dim(directions)).status());
+  STOKER_TRY(same_dim(op, "columns of W and features of X", w[2], x[2]).status());
+  STOKER_TRY(same_dim(op, "rows of W", w[1], Dim(gates) * hidden).status());
+  STOKER_TRY(same_dim(op, "rows of R", r[1], Dim(gates) * hidden).status());
+  if (c.attributes.has("hidden_size")) {
+    STOKER_TRY(same_dim(op, "hidden_size and R", Dim(c.attributes.get_int("hidden_size")), hidden)
+                   .status());
+  }
+  const bool batch_first = c.attributes.get_int("layout") != 0;
+  const Dim steps = x[batch_first ? 1 : 0], batch = x[batch_first ? 0 : 1], d(directions);
+  const auto check = [&](size_t i, const Dims& expected) -> Status {
+    if (!c.has(i)) return Status::ok();
+    const Dims& dims = c.type(i).dims;
+    bool fits = dims.size() == expected.size();
+    for (size_t k = 0; fits && k < dims.size(); ++k) {
+      fits = dims[k] == expected[k] || !dims[k].is_const() || !expected[k].is_const();
+    }
+    if (fits) return Status::ok();
+    return invalid_model("{}: input {} is {}, expected {}", op, i, type_text(c.type(i)),
+                         dims_text(expected));
+  };
+  const Dims state = batch_first ? Dims{batch, d, hidden} : Dims{d, batch, hidden};
+  STOKER_TRY(check(3, {d, Dim(2 * gates) * hidden}));
+  STOKER_TRY(check(4, {batch}));
+  STOKER_TRY(check(5, state));
+  STOKER_TRY(check(6, state));
+  STOKER_TRY(check(7, {d, Dim(3) * hidden}));
+  set_output(c, 0, dtype,
+             batch_first ? Dims{batch, steps, d, hidden} : Dims{steps, d, batch, hidden});
+  set_output(c, 1, dtype, state);
+  set_output(c, 2, dtype, state);
+  return Status::ok();
+}
+
+double Activation::operator()(double x) const {
+  if (name == "Sigmoid") return 1.0 / (1.0 + std::exp(-x));
+  if (name == "Tanh") return std::tanh(x);
+  if (name == "Relu") return std::max(x, 0.0);
+  if (name == "Affine") return alpha * x + beta;
+  if (name == "LeakyRelu") return x < 0 ? alpha * x : x;
+  if (name == "ThresholdedRelu") return x > alpha ? x : 0.0;
+  if (name == "ScaledTanh") return alpha * std::tanh(beta * x);
+  if (name == "HardSigmoid") return std::max(0.0, std::min(1.0, alpha * x + beta));
+  if (name == "Elu") return x < 0 ? alpha * std::expm1(x) : x;
+  if (name == "Softsign") return x / (1.0 + std::fabs(x));
+  return std::max(x, 0.0) + std::log1p(std::exp(-std::fabs(x)));  // Softplus
+}
+
+Result<std::vector<Activation>> activations_of(const Attributes& attributes, const char* op,
+                                               int64_t directions,
+                                               std::vector<std::string> defaults) {
+  // Name, default alpha, default beta.
+  struct Known {
+    const char* name;
+    double alpha, beta;
+    bool uses_alpha, uses_beta;
+  };
+  static constexpr Known kKnown[] = {
+      {"Sigmoid", 0, 0, false, false},      {"Tanh", 0, 0, false, false},
+      {"Relu", 0, 0, false, false},         {"Affine", 1, 0, true, true},
+      {"LeakyRelu", 0.01f, 0, true, false}, {"ThresholdedRelu", 1, 0, true, false},
+      {"ScaledTanh", 1, 1, true, true},     {"HardSigmoid", 0.2f, 0.5, true, true},
+      {"Elu", 1, 0, true, false},           {"Softsign", 0, 0, false, false},
+      {"Softplus", 0, 0, false, false}};
+  std::vector<std::string> names;
+  if (const auto it = attributes.all().find("activations"); it != attributes.all().end()) {
+    if (const auto* list = std::get_if<std::vector<std::string>>(&it->second)) names = *list;
+  }
+  if (names.empty()) {
+    for (int64_t d = 0; d < directions; ++d)
+      names.insert(names.end(), defaults.begin(), defaults.end());
+  } else if (!defaults.empty() &&
+             names.size() < defaults.size() * static_cast<size_t>(directions)) {
+    return invalid_model("{}: {} activations, expected {}", op, names.size(),
+                         defaults.size() * directions);
+  }
+  const std::vector<double> alphas = attributes.get_floats("activation_alpha"),
+                            betas = attributes.get_floats("activation_beta");
+  std::vector<Activation> result;
+  size_t next_alpha = 0, next_beta = 0;
+  for (const std::string& name : names) {
+    const auto known = std::find_if(std::begin(kKnown), std::end(kKnown), [&](const Known& k) {
+      return std::equal(name.begin(), name.end(), k.name, k.name + std::strlen(k.name),
+                        [](char a, char b) { return std::tolower(a) == std::tolower(b); });
+    });
+    if (known == std::end(kKnown)) return unsupported("{}: unknown activation \"{}\"", op, name);
+    Activation a{known->name, known->alpha, known->beta};
+    if (known->uses_alpha && next_alpha < alphas.size()) a.alpha = alphas[next_alpha++];
+    if (known->uses_beta && next_beta < betas.size()) a.beta = betas[next_beta++];
+    result.push_back(std::move(a));
+  }
+  return result;
+}
+
+RecurrentShape recurrent_shape(const EvalContext& c) {
+  const bool batch_first = c.attributes.get_int("layout") != 0;
+  const Shape &x = c.inputs[0].shape, &r = c.inputs[2].shape;
+  return {x[batch_first ? 1 : 0], x[batch_first ? 0 : 1], x[2], r[2], r[0], batch_first};
+}
+
+std::vector<RecurrentWeights> recurrent_weights(const EvalContext& c, const RecurrentShape& s,
+                                                int64_t gates) {
+  const int64_t rows = gates * s.hidden;
+  const std::vector<double> w = to_doubles(c.inputs[1]), r = to_doubles(c.inputs[2]);
+  const std::vector<double> b =
+      c.has(3) ? to_doubles(c.inputs[3]) : std::vector<double>(s.directions * 2 * rows, 0.0);
+  const auto part = [](const std::vector<double>& from, int64_t start, int64_t count) {
+    return std::vector<double>(from.begin() + start, from.begin() + start + count);
+  };
+  std::vector<RecurrentWeights> result;
+  for (int64_t d = 0; d < s.directions; ++d) {
+    result.push_back({part(w, d * rows * s.input, rows * s.input),
+                      part(r, d * rows * s.hidden, rows * s.hidden), part(b, d * 2 * rows, rows),
+                      part(b, (2 * d + 1) * rows, rows)});
+  }
+  return result;
+}
+
+double row_dot(const std::vector<double>& matrix, int64_t row, int64_t columns, const double* v) {
+  const double* m = matrix.data() + row * columns;
+  double sum = 0;
+  for (int64_t i = 0; i < columns; ++i) sum += m[i] * v[i];
+  return sum;
+}
+
+double clip_to(double x, double limit) { return limit > 0 ? std::clamp(x, -limit, limit) : x; }
+
+Status run_recurrent(const EvalContext& c, const RecurrentShape& s, int c_index,
+                     const RecurrentStep& step) {
+  const std::vector<double> x = to_doubles(c.inputs[0]);
+  const std::vector<int64_t> lengths =
+      c.has(4) ? to_ints(c.inputs[4]) : std::vector<int64_t>(s.batch, s.steps);
+  const size_t states = static_cast<size_t>(s.directions * s.batch * s.hidden);
+  const std::vector<double> h0 =
+      c.has(5) ? to_doubles(c.inputs[5]) : std::vector<double>(states, 0.0);
+  const bool cells = c_index >= 0 && c.has(static_cast<size_t>(c_index));
+  const std::vector<double> c0 =
+      cells ? to_doubles(c.inputs[c_index]) : std::vector<double>(states, 0.0);
+  std::vector<double> y(static_cast<size_t>(s.steps) * states, 0.0), last_h(states), last_c(states);
+  const bool reverse_all = c.attributes.get_string("direction", "forward") == "reverse";
+  for (int64_t d = 0; d < s.directions; ++d) {
+    for (int64_t b = 0; b < s.batch; ++b) {
+      if (lengths[b] < 0 || lengths[b] > s.steps) {
+        return invalid_argument("sequence {} has length {}, the input has {} steps", b, lengths[b],
+                                s.steps);
+      }
+      const int64_t state = (s.batch_first ? b * s.directions + d : d * s.batch + b) * s.hidden;
+      RecurrentCell cell{{h0.begin() + state, h0.begin() + state + s.hidden},
+                         {c0.begin() + state, c0.begin() + state + s.hidden}};
+      const bool backwards = d == 1 || reverse_all;
+      for (int64_t i = 0; i < lengths[b]; ++i) {
+        const int64_t t = backwards ? lengths[b] - 1 - i : i;
+        step(d, x.data() + (s.batch_first ? b * s.steps + t : t * s.batch + b) * s.input, cell);
+        const int64_t at = s.batch_first ? (b * s.steps + t) * s.directions + d
+                                         : (t * s.directions + d) * s.batch + b;
+        std::copy(cell.h.begin(), cell.h.end(), y.begin() + at * s.hidden);
+      }
+      std::copy(cell.h.begin(), cell.h.end(), last_h.begin() + state);
+      std::copy(cell.c.begin(), cell.c.end(), last_c.begin() + state);
+    }
+  }
+  const std::vector<double>* results[] = {&y, &last_h, &last_c};
+  for (size_t i = 0; i < std::min<size_t>(c.outputs.size(), 3); ++i) {
+    if (c.outputs[i].present()) from_doubles(*results[i], c.outputs[i]);
+  }
+  return Status::ok();
+}
+
+}  // namespace stoker

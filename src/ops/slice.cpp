@@ -1,0 +1,168 @@
+// Elements from starts to before ends by steps along the axes; bounds clamp, negative ones count
+// from the end.
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/support.h"
+
+namespace stoker {
+
+namespace {
+
+constexpr int64_t kFar = INT32_MAX;  // bounds beyond this mean "to the end" in exported models
+
+struct AxisSlice {
+  int64_t start = 0, step = 1, count = 0;
+};
+
+// The rule of ONNX for numbers.
+AxisSlice slice_axis(int64_t extent, int64_t start, int64_t end, int64_t step) {
+  const auto clamp = [&](int64_t v) {
+    if (v < 0)
+      v = v < -extent ? -1 : v + extent;
+    else
+      v = std::min(v, extent);
+    return step > 0 ? std::max<int64_t>(v, 0) : v;
+  };
+  const int64_t first = step > 0 ? clamp(start) : std::min(clamp(start), extent - 1),
+                last = clamp(end);
+  const int64_t distance = step > 0 ? last - first : first - last;
+  const uint64_t size = step > 0 ? static_cast<uint64_t>(step) : 0 - static_cast<uint64_t>(step);
+  if (distance <= 0) return {std::max<int64_t>(first, 0), step, 0};
+  return {first, step, static_cast<int64_t>((static_cast<uint64_t>(distance) + size - 1) / size)};
+}
+
+bool surely_not_negative(const Dim& d) {
+  return d.is_const() ? d.value() >= 0 : d.text().find('-') == std::string::npos;
+}
+
+// A bound of a positive step on a symbolic extent; nullopt when its sign is not certain.
+std::optional<Dim> symbolic_bound(const Dim& extent, const Dim& bound) {
+  if (bound == extent) return extent;
+  if (bound.is_const()) {
+    if (bound.value() >= kFar) return extent;
+    if (bound.value() <= -kFar) return Dim(0);
+    if (bound.value() < 0) return Dim::max(extent + bound, Dim(0));
+    return bound == Dim(0) ? Dim(0) : Dim::min(bound, extent);
+  }
+  if (!surely_not_negative(bound)) return std::nullopt;
+  return Dim::min(bound, extent);
+}
+
+std::optional<Dim> symbolic_count(const Dim& extent, const Dim& start, const Dim& end,
+                                  int64_t step) {
+  if (extent.is_const() && start.is_const() && end.is_const()) {
+    return Dim(slice_axis(extent.value(), start.value(), end.value(), step).count);
+  }
+  if (step < 0) {
+    // Only the whole axis backwards is followed.
+    const bool whole = start.is_const() && (start.value() == -1 || start.value() >= kFar) &&
+                       end.is_const() && end.value() <= -kFar;
+    return whole && step > -kFar ? std::optional(round_up_div(extent, -step)) : std::nullopt;
+  }
+  const auto first = symbolic_bound(extent, start), last = symbolic_bound(extent, end);
+  if (!first || !last) return std::nullopt;
+  if (*first == Dim(0)) return round_up_div(*last, step);
+  const Dim distance = *last - *first;
+  return round_up_div(surely_not_negative(distance) ? distance : Dim::max(distance, Dim(0)), step);
+}
+
+void infer_sliced(InferContext& c, const std::vector<int64_t>& axes,
+                  const std::vector<int64_t>& steps) {
+  const auto elements = c.elements(0);
+  const auto starts = c.constant_ints(1), ends = c.constant_ints(2);
+  if (!elements || !starts || !ends || c.type(0).rank() != 1 || axes.size() != 1) return;
+  const AxisSlice part =
+      slice_axis(static_cast<int64_t>(elements->size()), (*starts)[0], (*ends)[0], steps[0]);
+  Dims result;
+  for (int64_t i = 0; i < part.count; ++i)
+    result.push_back((*elements)[part.start + i * part.step]);
+  c.shape_values[0] = std::move(result);
+}
+
+Result<std::vector<int64_t>> slice_axes(const InferContext& c, size_t count) {
+  std::vector<int64_t> axes;
+  if (c.has(3)) {
+    const auto given = c.constant_ints(3);
+    if (!given)
+      return unsupported("slice: the axes (input 3) must be known when the model is compiled");
+    axes = *given;
+  } else {
+    for (size_t i = 0; i < count; ++i) axes.push_back(static_cast<int64_t>(i));
+  }
+  for (int64_t& axis : axes) {
+    STOKER_ASSIGN(axis, normalize_axis("slice", axis, c.type(0).rank()));
+  }
+  return axes;
+}
+
+Status infer(InferContext& c) {
+  STOKER_TRY(check_input(c, "slice", 0, "input", kAny));
+  for (size_t i = 1; i < c.inputs.size(); ++i) {
+    if (c.has(i)) STOKER_TRY(check_input(c, "slice", i, "bounds", kIndices));
+  }
+  const ValueType& x = c.type(0);
+  if (!all_ranked(c)) return set_unranked(c, x.dtype);
+  const auto starts = c.elements(1), ends = c.elements(2);
+  const auto known = c.type(1).rank() == 1 ? c.type(1).dims[0].constant() : std::nullopt;
+  if (!known)
+    return invalid_model("slice: starts is {}, expected rank 1 of known length",
+                         type_text(c.type(1)));
+  STOKER_ASSIGN(const auto axes, slice_axes(c, static_cast<size_t>(*known)));
+  std::vector<int64_t> steps(axes.size(), 1);
+  bool steps_known = true;
+  if (c.has(4)) {
+    const auto given = c.constant_ints(4);
+    steps_known = given.has_value();
+    if (given) steps = *given;
+  }
+  const size_t n = axes.size();
+  if (static_cast<size_t>(*known) != n || steps.size() != n || (starts && starts->size() != n) ||
+      (ends && ends->size() != n)) {
+    return invalid_model("slice: starts, ends, axes and steps must have one length, axes has {}",
+                         n);
+  }
+  Dims dims = x.dims;
+  for (size_t i = 0; i < n; ++i) {
+    if (steps[i] == 0) return invalid_model("slice: step {} is 0", i);
+    const auto count = starts && ends && steps_known
+                           ? symbolic_count(dims[axes[i]], (*starts)[i], (*ends)[i], steps[i])
+                           : std::nullopt;
+    dims[axes[i]] = count ? *count : c.fresh();
+  }
+  set_output(c, 0, x.dtype, std::move(dims));
+  if (steps_known) infer_sliced(c, axes, steps);
+  return Status::ok();
+}
+
+Status evaluate(const EvalContext& c) {
+  const TensorView &x = c.inputs[0], &y = c.outputs[0];
+  const std::vector<int64_t> starts = to_ints(c.inputs[1]), ends = to_ints(c.inputs[2]);
+  StridedBlock from{0, x.strides};
+  for (size_t i = 0; i < starts.size(); ++i) {
+    const int64_t axis =
+        wrap_axis(c.has(3) ? Reader(c.inputs[3]).integer(i) : static_cast<int64_t>(i), x.rank());
+    const int64_t step = c.has(4) ? Reader(c.inputs[4]).integer(i) : 1;
+    if (step == 0 || axis < 0 || axis >= x.rank())
+      return invalid_argument("slice: step 0 or a wrong axis");
+    const AxisSlice part = slice_axis(x.shape[axis], starts[i], ends[i], step);
+    if (part.count != y.shape[axis]) {
+      return invalid_argument("slice: axis {} gives {} elements, expected {}", axis, part.count,
+                              y.shape[axis]);
+    }
+    from.offset += part.start * x.strides[axis];
+    from.strides[axis] = part.count > 1 ? x.strides[axis] * step : 0;
+  }
+  return copy_block(y.shape, y, {0, y.strides}, x, from);
+}
+
+}  // namespace
+
+extern const Op op_slice;
+const Op op_slice = {
+    .name = "slice",
+    .min_inputs = 3,
+    .max_inputs = 5,
+    .infer = infer,
+    .evaluate = evaluate,
+};
+
+}  // namespace stoker

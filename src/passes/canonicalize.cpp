@@ -1,0 +1,128 @@
+// One spelling for what can be written in several ways: flatten, squeeze, unsqueeze and transposes
+// that only move extents of 1 become `reshape`, chains of reshapes and of transposes become one
+// node.
+// SPDX-License-Identifier: Apache-2.0
+#include <numeric>
+
+#include "passes/match.h"
+#include "passes/pass.h"
+
+namespace stoker {
+namespace {
+
+// The target of a reshape from `in` to `out`: numbers, 0 for an extent that is copied, one -1 at
+// most.
+std::optional<std::vector<int64_t>> reshape_target(const Dims& in, const Dims& out) {
+  std::vector<int64_t> target;
+  bool has_free = false, has_zero = false;
+  for (size_t i = 0; i < out.size(); ++i) {
+    const auto number = out[i].constant();
+    if (number) {
+      has_zero |= *number == 0;
+      target.push_back(*number);
+    } else if (i < in.size() && in[i] == out[i]) {
+      target.push_back(0);
+    } else if (!has_free) {
+      has_free = true;
+      target.push_back(-1);
+    } else {
+      return std::nullopt;
+    }
+  }
+  if (has_zero) return std::nullopt;  // 0 would be read as "copy"
+  return target;
+}
+
+std::vector<int64_t> permutation(const Node& node) {
+  auto perm = node.attributes.get_ints("perm");
+  if (perm.empty()) {
+    perm.resize(node.inputs[0]->type.dims.size());
+    std::iota(perm.rbegin(), perm.rend(), 0);
+  }
+  return perm;
+}
+
+// Moves nothing but extents of 1, so that the elements stay in order.
+bool moves_only_ones(const Node& node) {
+  int64_t last = -1;
+  for (const int64_t axis : permutation(node)) {
+    const Dim& extent = node.inputs[0]->type.dims[static_cast<size_t>(axis)];
+    if (extent == Dim(1)) continue;
+    if (axis < last) return false;
+    last = axis;
+  }
+  return true;
+}
+
+bool is_reshape_like(const Node& node) {
+  if (node.is("reshape") || node.is("flatten") || node.is("squeeze") || node.is("unsqueeze"))
+    return true;
+  return node.is("transpose") && node.inputs[0]->type.ranked && moves_only_ones(node);
+}
+
+bool canonical(const Node& node, const std::vector<int64_t>& target) {
+  if (!node.is("reshape") || node.inputs.size() != 2 || !node.attributes.all().empty())
+    return false;
+  const auto present = constant_ints(node.inputs[1]);
+  return present && *present == target;
+}
+
+Result<bool> rewrite_reshape(Graph& graph, Node* node) {
+  Value* source = node->inputs[0];
+  std::vector<const Node*> replaced{node};
+  while (source->producer && !source->is_constant() && is_reshape_like(*source->producer)) {
+    replaced.push_back(source->producer);
+    source = source->producer->inputs[0];
+  }
+  const ValueType& out = node->outputs[0]->type;
+  if (!source->type.ranked || !out.ranked) return false;
+  auto target = reshape_target(source->type.dims, out.dims);
+  if (!target && replaced.size() > 1) {
+    // Through the chain the extents cannot be told; the single step may still be.
+    source = node->inputs[0];
+    replaced.resize(1);
+    if (source->type.ranked) target = reshape_target(source->type.dims, out.dims);
+  }
+  if (!target || (replaced.size() == 1 && canonical(*node, *target))) return false;
+  Value* shape = graph.add_constant(
+      "shape", Tensor::from<int64_t>({static_cast<int64_t>(target->size())}, *target));
+  const ValueType type = out;
+  STOKER_ASSIGN(Node * fresh, replace_with_node(graph, node->outputs[0], *find_op("reshape"),
+                                                {source, shape}, {}, replaced));
+  // The declared extents know more than -1 says.
+  fresh->outputs[0]->type = type;
+  graph.erase(node);
+  return true;
+}
+
+Result<bool> merge_transposes(Graph& graph, Node* node) {
+  const Node* first = producer_of(node->inputs[0], "transpose");
+  if (!first || !node->inputs[0]->type.ranked) return false;
+  const auto inner = permutation(*first), outer = permutation(*node);
+  std::vector<int64_t> perm;
+  for (const int64_t axis : outer) perm.push_back(inner[static_cast<size_t>(axis)]);
+  STOKER_TRY(replace_with_node(graph, node->outputs[0], *node->op, {first->inputs[0]},
+                               {{"perm", Attribute(perm)}}, {first, node})
+                 .status());
+  graph.erase(node);
+  return true;
+}
+
+}  // namespace
+
+Result<int> canonicalize(Graph& graph, const PassContext&) {
+  int changes = 0;
+  for (Node* node : node_snapshot(graph)) {
+    if (node->is_constant() || node->inputs.empty() || !node->inputs[0]) continue;
+    bool changed = false;
+    if (is_reshape_like(*node)) {
+      STOKER_ASSIGN(changed, rewrite_reshape(graph, node));
+    } else if (node->is("transpose")) {
+      STOKER_ASSIGN(changed, merge_transposes(graph, node));
+    }
+    changes += changed;
+  }
+  return changes;
+}
+
+}  // namespace stoker

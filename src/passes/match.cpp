@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "passes/match.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/numeric.h"
+
+namespace stoker {
+
+Node* producer_of(const Value* value, std::string_view op) {
+  if (!value || !value->producer || value->is_constant() || !value->producer->is(op))
+    return nullptr;
+  return value->producer;
+}
+
+bool is_scalar(const Value* value, double expected) {
+  const auto found = scalar_constant(value);
+  if (!found) return false;
+  const DType dtype = value->constant->dtype();
+  // Exporters write constants such as sqrt(2) with five digits and more.
+  const double tolerance = dtype == DType::kF16 || dtype == DType::kBF16 ? 4e-3 : 2e-5;
+  return std::abs(*found - expected) <= tolerance * std::abs(expected);
+}
+
+bool single_use(const Graph& graph, const Value* value) {
+  return value->uses.size() == 1 && !graph.is_output(value);
+}
+
+std::optional<std::vector<int64_t>> reduce_axes(const Node& node) {
+  if (node.inputs.empty() || !node.inputs[0] || !node.inputs[0]->type.ranked) return std::nullopt;
+  const int64_t rank = node.inputs[0]->type.rank();
+  std::vector<int64_t> axes;
+  if (node.inputs.size() > 1 && node.inputs[1]) {
+    const auto given = constant_ints(node.inputs[1]);
+    if (!given) return std::nullopt;
+    axes = *given;
+  } else if (node.attributes.has("axes")) {
+    axes = node.attributes.get_ints("axes");
+  }
+  if (axes.empty() && node.attributes.get_int("noop_with_empty_axes", 0) == 0) {
+    for (int64_t i = 0; i < rank; ++i) axes.push_back(i);
+  }
+  for (int64_t& axis : axes) axis += axis < 0 ? rank : 0;
+  std::sort(axes.begin(), axes.end());
+  return axes;
+}
+
+Value* other_operand(const Node& node, const Value* value) {
+  if (node.inputs.size() != 2) return nullptr;
+  if (node.inputs[0] == value) return node.inputs[1];
+  return node.inputs[1] == value ? node.inputs[0] : nullptr;
+}
+
+bool replace_value(Graph& graph, Value* from, Value* to) {
+  if (graph.is_output(from)) {
+    const bool source = !to->producer;
+    if (source || graph.is_output(to)) return false;
+    const std::string name = from->name;
+    graph.replace_all_uses(from, to);
+    graph.rename(from, graph.fresh_name(name + "_replaced"));
+    graph.rename(to, name);
+    return true;
+  }
+  graph.replace_all_uses(from, to);
+  return true;
+}
+
+Result<Node*> replace_with_node(Graph& graph, Value* old, const Op& op, std::vector<Value*> inputs,
+                                Attributes attributes, const std::vector<const Node*>& replaced) {
+  Node* node = graph.add_node(op, std::move(inputs), std::move(attributes), 1, old->producer);
+  for (const Node* gone : replaced) append_origins(node, *gone);
+  STOKER_TRY(graph.infer(node));
+  const std::string name = old->name;
+  Value* fresh = node->outputs[0];
+  fresh->origin = old->origin;
+  graph.replace_all_uses(old, fresh);
+  graph.rename(old, graph.fresh_name(name + "_replaced"));
+  graph.rename(fresh, name);
+  return node;
+}
+
+Result<Node*> insert_node(Graph& graph, Node* before, std::string_view op_name,
+                          std::vector<Value*> inputs, Attributes attributes,
+                          const std::string& name) {
+  const Op* op = find_op(op_name);
+  if (!op) return internal_error("there is no op '{}'", op_name);
+  Node* node = graph.add_node(*op, std::move(inputs), std::move(attributes), 1, before, name);
+  STOKER_TRY(graph.infer(node));
+  return node;
+}
+
+void append_origins(Node* node, const Node& from) {
+  for (const std::string& origin : from.origins) {
+    const auto& have = node->origins;
+    if (std::find(have.begin(), have.end(), origin) == have.end()) node->origins.push_back(origin);
+  }
+}
+
+std::string origins_text(const Node& node) {
+  std::string text;
+  for (const std::string& origin : node.origins) text += (text.empty() ? "" : " + ") + origin;
+  return text.empty() ? node.name : text;
+}
+
+std::vector<Node*> node_snapshot(const Graph& graph) {
+  std::vector<Node*> nodes;
+  nodes.reserve(graph.nodes().size());
+  for (const auto& node : graph.nodes()) nodes.push_back(node.get());
+  return nodes;
+}
+
+}  // namespace stoker

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "passes/pipeline.h"
+
+#include <chrono>
+
+namespace stoker {
+
+// The pipeline. One line per pass, in order; the function, the name and the knob follow from it.
+#define STOKER_PASSES(PASS)                                        \
+  /* Know what can be known. */                                    \
+  PASS(fold_constants)                                             \
+  PASS(simplify_if)                                                \
+  PASS(fold_constants)                                             \
+  PASS(remove_identities)                                          \
+  PASS(canonicalize)                                               \
+  PASS(cse)                                                        \
+  PASS(dce)                                                        \
+  /* Fewer operations with the same meaning. */                    \
+  PASS(fold_batch_norm)                                            \
+  PASS(fold_constants)                                             \
+  PASS(layer_norm)                                                 \
+  PASS(gelu)                                                       \
+  PASS(dce)                                                        \
+  /* Integers where the model is quantized. */                     \
+  PASS(quantized_movement)                                         \
+  PASS(quantized_conv)                                             \
+  PASS(quantized_gemm)                                             \
+  PASS(quantized_add)                                              \
+  PASS(quantized_pool)                                             \
+  PASS(fold_dequantized)                                           \
+  PASS(cse)                                                        \
+  PASS(dce)                                                        \
+  /* Fewer trips to memory. */                                     \
+  PASS(conv_epilogue)                                              \
+  PASS(gemm_epilogue)                                              \
+  PASS(region)                                                     \
+  PASS(dce)
+
+#define STOKER_DECLARE(name) Result<int> name(Graph&, const PassContext&);
+STOKER_PASSES(STOKER_DECLARE)
+#undef STOKER_DECLARE
+
+namespace {
+
+#define STOKER_ENTRY(name) {#name, "pass_" #name, name},
+constexpr PassEntry kPasses[] = {STOKER_PASSES(STOKER_ENTRY)};
+#undef STOKER_ENTRY
+
+// Names that the caller gives must exist: a misspelt one would silently change nothing.
+Status check_name(const std::string& name) {
+  if (name.empty() || find_pass(name)) return Status::ok();
+  std::string known;
+  for (const PassEntry& pass : kPasses) {
+    const std::string item(pass.name);
+    const bool listed = (", " + known + ",").find(", " + item + ",") != std::string::npos;
+    if (!listed) known += (known.empty() ? "" : ", ") + item;
+  }
+  return invalid_argument("there is no pass '{}'; the passes are {}", name, known);
+}
+
+Status verify_after(const Graph& graph, std::string_view pass) {
+  const Status status = verify(graph);
+  return status.is_ok() ? status : status.at(fmt::format("after pass {}", pass));
+}
+
+}  // namespace
+
+std::span<const PassEntry> pass_list() { return kPasses; }
+
+const PassEntry* find_pass(std::string_view name) {
+  for (const PassEntry& pass : kPasses) {
+    if (pass.name == name) return &pass;
+  }
+  return nullptr;
+}
+
+Result<int> run_pass(const PassEntry& pass, Graph& graph, const PassContext& context) {
+  auto changes = pass.function(graph, context);
+  if (!changes.is_ok()) return changes.status().at(fmt::format("pass {}", pass.name));
+  for (const auto& node : graph.nodes()) {
+    if (!node->is("if")) continue;
+    for (const auto& branch : node->subgraphs) {
+      STOKER_ASSIGN(const int inner, run_pass(pass, *branch, context));
+      *changes += inner;
+    }
+  }
+  return changes;
+}
+
+Result<PassReport> run_passes(Graph& graph, const PipelineOptions& options) {
+  STOKER_TRY(check_name(options.stop_after));
+  for (const std::string& name : options.disabled) STOKER_TRY(check_name(name));
+  PassReport report;
+  const PassContext context{options.oracle, &report.refusals};
+  for (const PassEntry& pass : kPasses) {
+    const std::string name(pass.name);
+    if (!options.disabled.count(name)) {
+      const auto start = std::chrono::steady_clock::now();
+      STOKER_ASSIGN(const int changes, run_pass(pass, graph, context));
+      const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - start;
+      report.passes.push_back({name, changes, spent.count()});
+      if (options.verify_each) STOKER_TRY(verify_after(graph, pass.name));
+      if (options.dump_after) options.dump_after(pass.name, graph);
+    }
+    if (name == options.stop_after) break;
+  }
+  STOKER_TRY(verify_after(graph, "pipeline"));
+  return report;
+}
+
+}  // namespace stoker

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/executor.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "base/memory.h"
+
+namespace stoker {
+namespace {
+
+double now_ns() {
+  return std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Executor>> Executor::create(std::shared_ptr<const BoundProgram> bound) {
+  std::unique_ptr<Executor> executor(new Executor(std::move(bound)));
+  const BoundProgram& program = *executor->bound_;
+  const auto cpu = make_cpu_device();
+  STOKER_ASSIGN(executor->arena_, cpu->allocate(program.arena_bytes));
+  STOKER_ASSIGN(executor->scratch_, cpu->allocate(round_up(program.worker_bytes, 4096) * program.workers));
+  for (const BoundStep& step : program.steps) {
+    if (step.step->place.kind == Place::Kind::kNull) {
+      executor->null_device_ = make_null_device({.index = step.step->place.index});
+      break;
+    }
+  }
+  executor->resolve_pointers();
+  return executor;
+}
+
+void Executor::resolve_pointers() {
+  pointers_.resize(bound_->steps.size());
+  input_slots_.resize(bound_->program->inputs.size());
+  output_slots_.resize(bound_->program->outputs.size());
+  output_reads_.resize(bound_->program->outputs.size());
+  auto* arena = static_cast<std::byte*>(arena_.host);
+  for (size_t s = 0; s < bound_->steps.size(); ++s) {
+    const BoundStep& step = bound_->steps[s];
+    pointers_[s].inputs.assign(step.inputs.size(), nullptr);
+    pointers_[s].outputs.assign(step.outputs.size(), nullptr);
+    for (size_t i = 0; i < step.inputs.size(); ++i) {
+      if (step.inputs[i] < 0) continue;
+      const BoundTensor& tensor = bound_->tensors[static_cast<size_t>(step.inputs[i])];
+      const void*& slot = pointers_[s].inputs[i];
+      const auto index = static_cast<size_t>(tensor.index);
+      switch (tensor.storage) {
+        case BoundTensor::Storage::kArena: slot = arena + tensor.offset; break;
+        case BoundTensor::Storage::kInput: input_slots_[index].push_back(&slot); break;
+        case BoundTensor::Storage::kOutput: output_reads_[index].push_back(&slot); break;
+        case BoundTensor::Storage::kWeight: slot = bound_->weights[index].data(); break;
+        case BoundTensor::Storage::kShapeValue:
+          slot = static_cast<const std::byte*>(bound_->shape_pool.data()) + tensor.offset;
+          break;
+        case BoundTensor::Storage::kState: break;
+      }
+    }
+    for (size_t i = 0; i < step.outputs.size(); ++i) {
+      if (step.outputs[i] < 0) continue;
+      const BoundTensor& tensor = bound_->tensors[static_cast<size_t>(step.outputs[i])];
+      if (tensor.storage == BoundTensor::Storage::kOutput) {
+        output_slots_[static_cast<size_t>(tensor.index)].push_back(&pointers_[s].outputs[i]);
+      } else {
+        pointers_[s].outputs[i] = arena + tensor.offset;
+      }
+    }
+  }
+}
+
+void Executor::set_input(size_t port, const void* data) {
+  for (const void** slot : input_slots_[port]) *slot = data;
+}
+
+void Executor::set_output(size_t port, void* data) {
+  for (void** slot : output_slots_[port]) *slot = data;
+  for (const void** slot : output_reads_[port]) *slot = data;
+}
+
+void Executor::enable_profile(bool on) {
+  profile_ = on;
+  profiled_runs_ = 0;
+  step_ns_.assign(bound_->steps.size(), 0);
+  worker_ns_.assign(static_cast<size_t>(bound_->workers), std::vector<double>(bound_->steps.size(), 0));
+}
+
+Status Executor::run(WorkerPool& pool) {
+  failed_.store(false, std::memory_order_relaxed);
+  pool.run([](void* self, int worker) { static_cast<Executor*>(self)->work(worker); }, this);
+  if (profile_) {
+    ++profiled_runs_;
+    for (size_t s = 0; s < step_ns_.size(); ++s) {
+      double slowest = 0;
+      for (auto& ns : worker_ns_) {
+        slowest = std::max(slowest, ns[s]);
+        ns[s] = 0;
+      }
+      step_ns_[s] += slowest;
+    }
+  }
+  return failed_.load() ? error_ : Status::ok();
+}
+
+void Executor::work(int worker) {
+  for (const Stage& stage : bound_->stages) {
+    for (const StageItem& item : stage.items) launch(item, worker);
+    if (bound_->workers > 1) barrier_.arrive_and_wait();
+  }
+}
+
+void Executor::account(const BoundStep& step, const StageItem& item) {
+  if (item.phase > 0) return;
+  const Work work = desc_work(step.desc);
+  null_device_->account(work.flops / bound_->workers, work.bytes / bound_->workers);
+}
+
+void Executor::launch(const StageItem& item, int worker) {
+  const int64_t begin = item.begin[static_cast<size_t>(worker)], end = item.begin[static_cast<size_t>(worker) + 1];
+  if (begin >= end || failed_.load(std::memory_order_relaxed)) return;
+  const auto s = static_cast<size_t>(item.step);
+  const BoundStep& step = bound_->steps[s];
+  if (step.step->place.kind == Place::Kind::kNull) return account(step, item);
+  Launch launch;
+  launch.desc = &step.desc;
+  launch.config = &step.config;
+  launch.prepared = step.prepared.get();
+  launch.inputs = pointers_[s].inputs.data();
+  launch.outputs = pointers_[s].outputs.data();
+  launch.shared_workspace = static_cast<std::byte*>(arena_.host) + step.shared_offset;
+  launch.worker_workspace =
+      static_cast<std::byte*>(scratch_.host) + round_up(bound_->worker_bytes, 4096) * worker;
+  launch.phase = item.phase;
+  launch.unit_begin = begin;
+  launch.unit_end = end;
+  const double start = profile_ ? now_ns() : 0;
+  const Status status = step.tactic->launch(launch);
+  if (profile_) worker_ns_[static_cast<size_t>(worker)][s] += now_ns() - start;
+  if (!status.is_ok()) {
+    std::lock_guard<std::mutex> lock(error_mutex_);
+    if (!failed_.exchange(true)) error_ = status.at(step.step->name);
+  }
+}
+
+}  // namespace stoker

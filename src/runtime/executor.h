@@ -1,0 +1,67 @@
+// Executor: runs a bound program on a pool of workers, as one program per worker with a barrier after
+// each stage: one entry into the pool per run, not one per step.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <memory>
+
+#include "base/worker_pool.h"
+#include "device/device.h"
+#include "plan/bound.h"
+
+namespace stoker {
+
+// Pointer tables and arena of one caller for one bound program. Not thread-safe. run() allocates nothing.
+class Executor {
+ public:
+  // Steps placed on a device that does not execute (the null device) are only accounted for there.
+  static Result<std::unique_ptr<Executor>> create(std::shared_ptr<const BoundProgram> bound);
+
+  const BoundProgram& bound() const { return *bound_; }
+  // Memory of the caller for a port; must stay valid while running. Alignment of the element suffices.
+  void set_input(size_t port, const void* data);
+  void set_output(size_t port, void* data);
+  Status run(WorkerPool& pool);
+
+  // Clock of the null device, in nanoseconds since creation; 0 when no step is placed there.
+  double virtual_ns() const { return null_device_ ? null_device_->now_ns() : 0; }
+
+  // Nanoseconds of each step summed over the runs since the profile was enabled (slowest worker), and the runs.
+  void enable_profile(bool on);
+  const std::vector<double>& step_ns() const { return step_ns_; }
+  int64_t profiled_runs() const { return profiled_runs_; }
+
+ private:
+  explicit Executor(std::shared_ptr<const BoundProgram> bound)
+      : bound_(std::move(bound)), barrier_(bound_->workers) {}
+  void resolve_pointers();
+  void work(int worker);
+  void launch(const StageItem& item, int worker);
+  void account(const BoundStep& step, const StageItem& item);
+
+  struct StepPointers {
+    std::vector<const void*> inputs;
+    std::vector<void*> outputs;
+  };
+  std::shared_ptr<const BoundProgram> bound_;
+  GangBarrier barrier_;
+  std::unique_ptr<Device> null_device_;
+  DeviceBuffer arena_;
+  DeviceBuffer scratch_;
+  std::vector<StepPointers> pointers_;
+  std::vector<std::vector<const void**>> input_slots_;  // per port: the table entries to rewrite
+  std::vector<std::vector<void**>> output_slots_;
+  std::vector<std::vector<const void**>> output_reads_;
+
+  std::atomic<bool> failed_{false};
+  std::mutex error_mutex_;
+  Status error_;
+
+  bool profile_ = false;
+  int64_t profiled_runs_ = 0;
+  std::vector<double> step_ns_;
+  std::vector<std::vector<double>> worker_ns_;  // [worker][step], of this run
+};
+
+}  // namespace stoker

@@ -1,0 +1,167 @@
+// Session and the running half of Engine.
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "runtime/executor.h"
+#include "runtime/loaded_engine.h"
+
+namespace stoker {
+
+class SessionState {
+ public:
+  explicit SessionState(std::shared_ptr<LoadedEngine> engine) : engine_(std::move(engine)) {}
+
+  Status bind(const TensorMap& inputs, bool keep_outputs) {
+    const PlanProgram& program = engine_->main();
+    shapes_.clear();
+    for (const PlanPort& port : program.inputs) {
+      const auto it = inputs.find(port.name);
+      if (it == inputs.end()) return missing_input(port.name);
+      const DType expected = program.tensors[static_cast<size_t>(port.tensor)].dtype;
+      if (it->second.dtype() != expected) {
+        return invalid_argument("input '{}' is {}, the model expects {}", port.name, dtype_name(it->second.dtype()),
+                                dtype_name(expected));
+      }
+      shapes_.push_back(it->second.shape());
+    }
+    for (const auto& [name, tensor] : inputs) {
+      const auto known = [&](const PlanPort& port) { return port.name == name; };
+      if (std::none_of(program.inputs.begin(), program.inputs.end(), known)) return unknown_input(name);
+    }
+    if (!executor_ || bound_shapes_ != shapes_) {
+      STOKER_ASSIGN(auto bound, engine_->bind(shapes_));
+      STOKER_ASSIGN(executor_, Executor::create(std::move(bound)));
+      executor_->enable_profile(profile_);
+      bound_shapes_ = shapes_;
+      outputs_.clear();
+    }
+    inputs_ = inputs;
+    for (size_t i = 0; i < program.inputs.size(); ++i) executor_->set_input(i, inputs_[program.inputs[i].name].data());
+    return bind_outputs(keep_outputs);
+  }
+
+  Status run() {
+    if (!executor_) return invalid_argument("bind inputs before running");
+    return executor_->run(engine_->pool());
+  }
+
+  TensorMap& outputs() { return outputs_; }
+  LoadedEngine& engine() { return *engine_; }
+  Executor* executor() { return executor_.get(); }
+  void enable_profile(bool on) {
+    profile_ = on;
+    if (executor_) executor_->enable_profile(on);
+  }
+
+ private:
+  Status bind_outputs(bool keep) {
+    const PlanProgram& program = engine_->main();
+    for (size_t i = 0; i < program.outputs.size(); ++i) {
+      const PlanPort& port = program.outputs[i];
+      Tensor& tensor = outputs_[port.name];
+      if (!keep || !tensor.defined()) {
+        const TensorDesc& desc = executor_->bound().tensors[static_cast<size_t>(port.tensor)].desc;
+        STOKER_ASSIGN(tensor, Tensor::allocate(desc.dtype, desc.dims));
+      }
+      executor_->set_output(i, tensor.data());
+    }
+    return Status::ok();
+  }
+
+  std::string input_list() const {
+    std::string list;
+    for (const PlanPort& port : engine_->main().inputs) list += (list.empty() ? "" : ", ") + port.name;
+    return list;
+  }
+  Status missing_input(const std::string& name) const {
+    return invalid_argument("input '{}' is missing; the model's inputs are: {}", name, input_list());
+  }
+  Status unknown_input(const std::string& name) const {
+    return invalid_argument("the model has no input '{}'; its inputs are: {}", name, input_list());
+  }
+
+  std::shared_ptr<LoadedEngine> engine_;
+  std::unique_ptr<Executor> executor_;
+  std::vector<Shape> shapes_, bound_shapes_;
+  TensorMap inputs_, outputs_;
+  bool profile_ = false;
+};
+
+Session::Session(const Engine& engine) : state_(std::make_unique<SessionState>(engine.shared_impl())) {}
+Session::~Session() = default;
+Session::Session(Session&&) noexcept = default;
+Session& Session::operator=(Session&&) noexcept = default;
+
+Result<TensorMap> Session::run(const TensorMap& inputs) {
+  STOKER_TRY(state_->bind(inputs, false));
+  STOKER_TRY(state_->run());
+  return state_->outputs();
+}
+
+Status Session::bind(const TensorMap& inputs) { return state_->bind(inputs, true); }
+Status Session::run_bound() { return state_->run(); }
+const TensorMap& Session::bound_outputs() const { return state_->outputs(); }
+void Session::enable_profile(bool on) { state_->enable_profile(on); }
+
+std::vector<StepProfile> Session::profile() const {
+  std::vector<StepProfile> rows;
+  const Executor* executor = state_->executor();
+  if (!executor || executor->profiled_runs() == 0) return rows;
+  for (size_t s = 0; s < executor->bound().steps.size(); ++s) {
+    const BoundStep& step = executor->bound().steps[s];
+    const Work work = desc_work(step.desc);
+    rows.push_back({step.step->name, family_name(step.desc.family()), step.tactic->name, step.config.name,
+                    step.step->origins, executor->step_ns()[s] / 1e3 / static_cast<double>(executor->profiled_runs()),
+                    work.flops, work.bytes, step.substituted});
+  }
+  return rows;
+}
+
+namespace {
+
+MemoryUse memory_of(const LoadedEngine& engine, const BoundProgram& bound) {
+  MemoryUse use;
+  for (const PlanWeight& weight : engine.contents().weights) use.weights_bytes += weight.bytes.bytes();
+  use.arena_bytes = bound.arena_bytes;
+  use.liveness_bytes = bound.liveness_bytes;
+  use.workspace_bytes = bound.worker_bytes * bound.workers;
+  return use;
+}
+
+std::vector<TensorInfo> port_infos(const PlanProgram& program, const std::vector<PlanPort>& ports) {
+  std::vector<TensorInfo> infos;
+  for (const PlanPort& port : ports) {
+    const PlanTensor& tensor = program.tensors[static_cast<size_t>(port.tensor)];
+    TensorInfo info{port.name, tensor.dtype, {}};
+    for (const Dim& dim : tensor.dims) info.dims.push_back(dim.text());
+    infos.push_back(std::move(info));
+  }
+  return infos;
+}
+
+}  // namespace
+
+MemoryUse Session::memory() const {
+  return state_->executor() ? memory_of(state_->engine(), state_->executor()->bound()) : MemoryUse{};
+}
+
+std::vector<TensorInfo> Engine::inputs() const { return port_infos(impl_->main(), impl_->main().inputs); }
+std::vector<TensorInfo> Engine::outputs() const { return port_infos(impl_->main(), impl_->main().outputs); }
+
+Result<TensorMap> Engine::run(const TensorMap& inputs) const {
+  std::unique_ptr<Session> session = impl_->take_session();
+  auto outputs = session->run(inputs);
+  impl_->give_session(std::move(session));
+  return outputs;
+}
+
+Result<MemoryUse> Engine::memory(const std::vector<Shape>& input_shapes) const {
+  if (input_shapes.size() != impl_->main().inputs.size()) {
+    return invalid_argument("the model has {} inputs, {} shapes were given", impl_->main().inputs.size(),
+                            input_shapes.size());
+  }
+  STOKER_ASSIGN(auto bound, impl_->bind(input_shapes));
+  return memory_of(*impl_, *bound);
+}
+
+}  // namespace stoker

@@ -1,0 +1,82 @@
+// Symbolic extents: arithmetic, canonical form, text, evaluation, hostile text.
+// SPDX-License-Identifier: Apache-2.0
+#include "base/dim.h"
+
+#include <gtest/gtest.h>
+
+namespace stoker {
+namespace {
+
+const Dim N = Dim::symbol("N"), H = Dim::symbol("H");
+
+TEST(Dim, EqualExpressionsCompareEqual) {
+  EXPECT_EQ(N * Dim(256), Dim(256) * N);
+  EXPECT_EQ(N + N, Dim(2) * N);
+  EXPECT_EQ(N - N, Dim(0));
+  EXPECT_EQ((N + H) * (N - H), N * N - H * H);
+  EXPECT_NE(N, H);
+}
+
+TEST(Dim, DivisionIsExactWhereItCanBe) {
+  EXPECT_EQ(Dim::floor_div(N * Dim(256), Dim(256)), N);
+  EXPECT_EQ(Dim::floor_div(N * H * Dim(6), H * Dim(2)), N * Dim(3));
+  EXPECT_EQ(Dim::floor_div(N + Dim(1), Dim(2)).text(), "floor_div(N+1,2)");
+  EXPECT_EQ(Dim::mod(N * Dim(4), Dim(2)), Dim(0));
+  EXPECT_EQ(Dim::floor_div(Dim(-7), Dim(2)), Dim(-4));
+  EXPECT_EQ(Dim::ceil_div(Dim(-7), Dim(2)), Dim(-3));
+}
+
+TEST(Dim, MinAndMaxAbsorbEachOther) {
+  EXPECT_EQ(Dim::max(N, Dim::min(N, Dim(512))), N);
+  EXPECT_EQ(Dim::min(Dim::max(H, N), N), N);
+  EXPECT_NE(Dim::max(N, Dim::min(H, Dim(512))), N);
+}
+
+TEST(Dim, TextRoundTrips) {
+  for (const char* text : {"0", "3", "-2", "N", "4*N+1", "N*N-H", "-N+2", "ceil_div(H-3,2)+1", "max(0,min(N,H))",
+                           "mod(floor_div(N+1,2),3)"}) {
+    const auto parsed = Dim::parse(text);
+    ASSERT_TRUE(parsed) << text << ": " << parsed.status().message();
+    const auto again = Dim::parse(parsed->text());
+    ASSERT_TRUE(again) << parsed->text();
+    EXPECT_EQ(again->text(), parsed->text());
+    EXPECT_EQ(*again, *parsed);
+  }
+}
+
+TEST(Dim, Evaluates) {
+  const SymbolValues values{{"N", 3}, {"H", 7}};
+  const auto value = [&](const char* text) { return *Dim::parse(text)->evaluate(values); };
+  EXPECT_EQ(value("4*N+1"), 13);
+  EXPECT_EQ(value("ceil_div(H,2)"), 4);
+  EXPECT_EQ(value("floor_div(H,2)*N"), 9);
+  EXPECT_EQ(value("max(N,H)-min(N,H)"), 4);
+  EXPECT_EQ(value("mod(-H,4)"), 1);
+}
+
+TEST(Dim, EvaluationErrorsAreErrors) {
+  EXPECT_FALSE(N.evaluate({}));
+  EXPECT_FALSE(Dim::floor_div(N, H).evaluate({{"N", 1}, {"H", 0}}));
+  EXPECT_FALSE((N * N).evaluate({{"N", int64_t{1} << 40}}));
+  EXPECT_FALSE((N + N).evaluate({{"N", INT64_MAX}}));
+  EXPECT_FALSE(Dim::floor_div(N, H).evaluate({{"N", INT64_MIN}, {"H", -1}}));
+}
+
+TEST(Dim, HostileTextIsRefused) {
+  for (const std::string text : {std::string(""), std::string("N+"), std::string("(N)"), std::string("f(N,1)"),
+                                 std::string("99999999999999999999"), std::string("N N"), std::string("max(N)"),
+                                 std::string("N*"), std::string("3N")}) {
+    EXPECT_FALSE(Dim::parse(text)) << text;
+  }
+  std::string deep;
+  for (int i = 0; i < 10000; ++i) deep += "max(";
+  EXPECT_FALSE(Dim::parse(deep));
+}
+
+TEST(Dim, SubstitutesSymbols) {
+  EXPECT_EQ((N * Dim(4) + H).substitute({{"N", Dim(2)}}), H + Dim(8));
+  EXPECT_EQ(Dim::ceil_div(N, Dim(2)).substitute({{"N", Dim(5)}}), Dim(3));
+}
+
+}  // namespace
+}  // namespace stoker

@@ -1,0 +1,188 @@
+// Runs tactics of every ISA level on seeded operands and compares their bits between splits of the work.
+// Buffers are followed by guard bytes, so that a store beyond an operand is found.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <random>
+#include <string>
+
+#include "base/memory.h"
+#include "device/isa.h"
+#include "kernels/desc/check.h"
+#include "kernels/tactic.h"
+
+namespace stoker::test {
+
+inline const char* const kGuardName = "guard bytes behind a buffer were written";
+inline constexpr int64_t kGuardBytes = 64;
+
+// Exactly `bytes` usable bytes, a guard behind them.
+class Buffer {
+ public:
+  explicit Buffer(int64_t bytes = 0, uint8_t fill = 0)
+      : bytes_(bytes), memory_(allocate_aligned(bytes + kGuardBytes)) {
+    std::memset(memory_.get(), fill, static_cast<size_t>(bytes));
+    std::memset(data() + bytes, 0xa5, kGuardBytes);
+  }
+  std::byte* data() const { return static_cast<std::byte*>(memory_.get()); }
+  template <class T> T* as() const { return static_cast<T*>(memory_.get()); }
+  int64_t bytes() const { return bytes_; }
+  bool intact() const {
+    for (int64_t i = 0; i < kGuardBytes; ++i) {
+      if (data()[bytes_ + i] != std::byte{0xa5}) return false;
+    }
+    return true;
+  }
+
+ private:
+  int64_t bytes_;
+  std::shared_ptr<void> memory_;
+};
+
+inline std::span<const Tactic> tactics_of(IsaLevel level) {
+  switch (level) {
+    case IsaLevel::kBaseline: return cpu_tactics_baseline();
+    case IsaLevel::kV3: return cpu_tactics_v3();
+    case IsaLevel::kV4: return cpu_tactics_v4();
+    default: return cpu_tactics_v4x();
+  }
+}
+
+// The levels that this machine runs.
+inline std::vector<IsaLevel> levels() {
+  std::vector<IsaLevel> result;
+  for (int i = 0; i <= static_cast<int>(detect_isa()); ++i) result.push_back(static_cast<IsaLevel>(i));
+  return result;
+}
+
+inline const Tactic* find_tactic(IsaLevel level, const std::string& name) {
+  for (const Tactic& tactic : tactics_of(level)) {
+    if (name == tactic.name) return &tactic;
+  }
+  return nullptr;
+}
+
+inline int64_t element_bytes(DType dtype) { return dtype_bits(dtype) / 8; }
+
+// Position of logical element `index` (row-major) in memory of that desc.
+inline int64_t stored_position(const TensorDesc& desc, int64_t index) {
+  if (desc.layout == Layout::kPlain) return index;
+  int64_t spatial = 1;
+  for (size_t d = 2; d < desc.dims.size(); ++d) spatial *= desc.dims[d];
+  const int64_t pixel = index % spatial, channel = index / spatial % desc.dims[1];
+  const int64_t image = index / spatial / desc.dims[1], groups = (desc.dims[1] + 15) / 16;
+  return ((image * groups + channel / 16) * spatial + pixel) * 16 + channel % 16;
+}
+
+inline Buffer stored(const TensorDesc& desc, const Tensor& plain) {
+  const int64_t size = element_bytes(desc.dtype);
+  Buffer buffer(stored_count(desc) * size);
+  for (int64_t i = 0; i < plain.count(); ++i) {
+    std::memcpy(buffer.data() + stored_position(desc, i) * size,
+                static_cast<const std::byte*>(plain.data()) + i * size, static_cast<size_t>(size));
+  }
+  return buffer;
+}
+
+// Logical elements of an output as doubles; checks that padded lanes hold zeros.
+inline std::vector<double> logical(const TensorDesc& desc, const Buffer& buffer) {
+  const int64_t count = logical_count(desc), all = stored_count(desc);
+  std::vector<double> result(static_cast<size_t>(count));
+  std::vector<bool> real(static_cast<size_t>(all), false);
+  const auto at = [&](int64_t i) -> double {
+    switch (desc.dtype) {
+      case DType::kF32: return buffer.as<float>()[i];
+      case DType::kI32: return buffer.as<int32_t>()[i];
+      case DType::kU8: return buffer.as<uint8_t>()[i];
+      default: return buffer.as<int8_t>()[i];
+    }
+  };
+  for (int64_t i = 0; i < count; ++i) {
+    const int64_t position = stored_position(desc, i);
+    real[static_cast<size_t>(position)] = true;
+    result[static_cast<size_t>(i)] = at(position);
+  }
+  for (int64_t i = 0; i < all; ++i) {
+    if (real[static_cast<size_t>(i)]) continue;
+    EXPECT_EQ(at(i), 0.0) << "padded lane at " << i;
+  }
+  return result;
+}
+
+inline Tensor random_tensor(DType dtype, const std::vector<int64_t>& dims, std::mt19937& random) {
+  Tensor tensor = *Tensor::allocate(dtype, dims);
+  for (int64_t i = 0; i < tensor.count(); ++i) {
+    const uint32_t bits = random();
+    switch (dtype) {
+      case DType::kF32:
+        static_cast<float*>(tensor.data())[i] = static_cast<float>(static_cast<int32_t>(bits) / 2147483648.0);
+        break;
+      case DType::kI32:
+        static_cast<int32_t*>(tensor.data())[i] = static_cast<int32_t>(bits % 2001) - 1000;
+        break;
+      default: static_cast<uint8_t*>(tensor.data())[i] = static_cast<uint8_t>(bits >> 11);
+    }
+  }
+  return tensor;
+}
+
+inline std::vector<double> doubles(const Tensor& tensor) {
+  TensorDesc desc{tensor.dtype(), tensor.shape()};
+  return logical(desc, stored(desc, tensor));
+}
+
+struct RunResult {
+  Status status;
+  Buffer output;
+};
+
+// Chooses packings as the tactic wants, packs, prepares and launches; every phase cut into `pieces`.
+inline RunResult run_tactic(const Tactic& tactic, Desc desc, const std::vector<Tensor>& inputs, int pieces) {
+  std::vector<Buffer> buffers;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const Packing packing = tactic.packing ? tactic.packing(desc, static_cast<int>(i)) : Packing::kNone;
+    if (packing == Packing::kNone) {
+      buffers.push_back(stored(desc.inputs[i], inputs[i]));
+      continue;
+    }
+    const auto packed = pack_weight(desc, static_cast<int>(i), packing, inputs[i]);
+    if (!packed) return {packed.status(), Buffer()};
+    buffers.push_back(stored(TensorDesc{DType::kU8, packed->shape()}, *packed));
+    desc.inputs[i].packing = packing;
+  }
+  if (const Status status = check_desc(desc); !status) return {status.at("check_desc"), Buffer()};
+  if (const Status status = tactic.supports(desc); !status) return {status, Buffer()};
+  const Config config = tactic.configs(desc).front();
+  const auto prepared = tactic.prepare ? tactic.prepare(desc, config) : nullptr;
+  const Workspace need = tactic.workspace ? tactic.workspace(desc, config) : Workspace{};
+  const Buffer shared(need.shared_bytes, 0xee);
+  Buffer output(stored_count(desc.outputs[0]) * element_bytes(desc.outputs[0].dtype), 0xcc);
+  std::vector<const void*> in;
+  for (const Buffer& buffer : buffers) in.push_back(buffer.data());
+  void* out[] = {output.data()};
+  const int phases = tactic.phases ? tactic.phases(desc, config) : 1;
+  for (int phase = 0; phase < phases; ++phase) {
+    const int64_t units = tactic.units ? tactic.units(desc, config, prepared.get(), phase) : 1;
+    for (int piece = pieces - 1; piece >= 0; --piece) {  // the order of pieces must not matter
+      const Buffer worker(need.per_worker_bytes, 0xee);
+      Launch launch{&desc,         &config,       prepared.get(), in.data(), out,
+                    shared.data(), worker.data(), phase,          units * piece / pieces,
+                    units * (piece + 1) / pieces};
+      if (const Status status = tactic.launch(launch); !status) return {status, Buffer()};
+      EXPECT_TRUE(worker.intact()) << tactic.name << ": worker workspace: " << kGuardName;
+    }
+  }
+  EXPECT_TRUE(shared.intact()) << tactic.name << ": shared workspace: " << kGuardName;
+  EXPECT_TRUE(output.intact()) << tactic.name << ": output: " << kGuardName;
+  return {Status::ok(), output};
+}
+
+inline bool same_bytes(const Buffer& a, const Buffer& b) {
+  return a.bytes() == b.bytes() && std::memcmp(a.data(), b.data(), static_cast<size_t>(a.bytes())) == 0;
+}
+
+}  // namespace stoker::test
