@@ -21,6 +21,8 @@ def output_of(stoker, *words):
 
 
 def cell(value):
+    if isinstance(value, bool):
+        value = "yes" if value else "no"
     if isinstance(value, (list, tuple)):
         value = ", ".join(map(str, value))
     return str(value).replace("|", "\\|").replace("\n", " ")

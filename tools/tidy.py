@@ -313,11 +313,28 @@ def check_texts(tree, report):
                 report.add("spdx", name, "the first line says in a comment what the file is for")
 
 
+def check_doc_paths(tree, report):
+    """Documents that walk through the code name files that exist."""
+    known = set(tree.files) | {os.path.dirname(f) for f in tree.files}
+    for name in list(known):
+        while os.path.dirname(name):
+            name = os.path.dirname(name)
+            known.add(name)
+    for name in tree.files:
+        if not name.endswith(".md") or under(name, tables.FREE_DOCUMENTS):
+            continue
+        for number, line in enumerate(tree.text(name).splitlines(), 1):
+            for path in re.findall(r"`((?:src|include|tests|tools|bench|docs)/[\w./*+-]+)`", line):
+                if not any(fnmatch.fnmatch(k, path.rstrip("/")) for k in known):
+                    report.add("doc-path", f"{name}:{number}", f"there is no {path}")
+
+
 RULES = [check_layers, check_vendors, check_sizes, check_lines, check_calls, check_dead,
-         check_blobs, check_texts]
+         check_blobs, check_texts, check_doc_paths]
 RULE_NAMES = ["layers", "include-path", "vendor-headers", "file-length", "file-length-hard",
               "function-length", "ratchet", "line-length", "getenv", "dead-file", "blob",
-              "machine-path", "todo", "spdx"] + ["banned-" + c[0] for c in tables.BANNED_CALLS]
+              "machine-path", "todo", "spdx", "doc-path"]
+RULE_NAMES += ["banned-" + call[0] for call in tables.BANNED_CALLS]
 
 
 def write_exceptions(tree, report, adopt):
@@ -334,6 +351,14 @@ def write_exceptions(tree, report, adopt):
     print(f"tidy: {EXCEPTIONS} has {len(lines)} entries")
 
 
+def check(root):
+    """The files below `root` and what the rules say about them."""
+    tree, report = Tree(root), Report()
+    for rule in RULES:
+        rule(tree, report)
+    return tree, report
+
+
 def main():
     parser = argparse.ArgumentParser(description="Checks the house rules.")
     parser.add_argument("--root", default=os.path.join(os.path.dirname(__file__), ".."))
@@ -345,9 +370,7 @@ def main():
     if arguments.rules:
         print("\n".join(RULE_NAMES))
         return 0
-    tree, report = Tree(os.path.abspath(arguments.root)), Report()
-    for rule in RULES:
-        rule(tree, report)
+    tree, report = check(os.path.abspath(arguments.root))
     if arguments.ratchet or arguments.adopt:
         write_exceptions(tree, report, arguments.adopt)
         return 0

@@ -72,6 +72,9 @@ BLOB_BYTES = 200_000
 FIXTURE_FOLDERS = ["tests/*/fixtures/*"]  # small golden files, binary allowed
 FIXTURE_BYTES = 64_000
 
+# Recipes name files to be written; decisions and histories stay as they were.
+FREE_DOCUMENTS = ["docs/howto", "docs/decisions"]
+
 GETENV_FILE = "src/base/knobs.cpp"
 
 # (name, regular expression on code without comments and strings, what to use instead,

@@ -33,14 +33,14 @@ struct BuildProgress {
 };
 
 struct BuildOptions {
-  // Shapes of inputs, each "x:1x3x224x224", "x:1x3x224x224..32x3x224x224,opt=8x3x224x224" or with names
-  // "x:Nx3x224x224". A dim with a range or a name is dynamic; inputs that are not listed keep the model's shape.
-  // Also makes a fixed batch of the model dynamic.
+  // Shapes of inputs, each "x:1x3x224x224", "x:1x3x224x224..32x3x224x224,opt=8x3x224x224" or with
+  // names "x:Nx3x224x224". A dim with a range or a name is dynamic; inputs that are not listed keep
+  // the model's shape. Also makes a fixed batch of the model dynamic.
   std::vector<std::string> shapes;
   KnobList knobs;
-  std::string device = "cpu";     // "cpu", "cpu:x86-64-v3" (a target that may be absent), "null:0"
-  std::string decisions;          // text of a decisions file; empty: tactics are contested
-  bool lean = false;              // leave the graph out of the engine
+  std::string device = "cpu";  // "cpu", "cpu:x86-64-v3" (a target that may be absent), "null:0"
+  std::string decisions;       // text of a decisions file; empty: tactics are contested
+  bool lean = false;           // leave the graph out of the engine
   std::function<void(const BuildProgress&)> progress;
   // Receives IR text for knob dump_after, and the list of passes with their changes.
   std::function<void(const std::string& pass, const std::string& text)> dump;
@@ -49,7 +49,8 @@ struct BuildOptions {
 // Compiles, tunes and self-checks. The engine is loaded and ready to run.
 Result<Engine> build(const Model& model, const BuildOptions& options = {});
 
-// What a build chose, as the text of a decisions file: the same inputs with it give the same digest.
+// What a build chose, as the text of a decisions file: the same inputs with it give the same
+// digest.
 std::string decisions(const Engine& engine);
 
 }  // namespace stoker

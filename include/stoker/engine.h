@@ -78,8 +78,8 @@ class Session {
   // Inputs by name; outputs are newly allocated tensors.
   Result<TensorMap> run(const TensorMap& inputs);
 
-  // The form without any allocation after the first run of a shape: the tensors are kept by the session
-  // until replaced. Outputs are allocated by bind and rewritten by each run_bound.
+  // The form without any allocation after the first run of a shape: the tensors are kept by the
+  // session until replaced. Outputs are allocated by bind and rewritten by each run_bound.
   Status bind(const TensorMap& inputs);
   Status run_bound();
   const TensorMap& bound_outputs() const;

@@ -1,5 +1,5 @@
-// Status and Result<T>: the one way errors travel through Stoker. No exception crosses a folder border.
-// A message says what, where (node, op, tensor), expected and found, and the next step.
+// Status and Result<T>: the one way errors travel through Stoker. No exception crosses a folder
+// border. A message says what, where (node, op, tensor), expected and found, and the next step.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -58,11 +58,26 @@ class [[nodiscard]] Result {
   explicit operator bool() const { return is_ok(); }
   const Status& status() const { return status_; }
 
-  T& operator*() & { assert(is_ok()); return *value_; }
-  const T& operator*() const& { assert(is_ok()); return *value_; }
-  T&& operator*() && { assert(is_ok()); return std::move(*value_); }
-  T* operator->() { assert(is_ok()); return &*value_; }
-  const T* operator->() const { assert(is_ok()); return &*value_; }
+  T& operator*() & {
+    assert(is_ok());
+    return *value_;
+  }
+  const T& operator*() const& {
+    assert(is_ok());
+    return *value_;
+  }
+  T&& operator*() && {
+    assert(is_ok());
+    return std::move(*value_);
+  }
+  T* operator->() {
+    assert(is_ok());
+    return &*value_;
+  }
+  const T* operator->() const {
+    assert(is_ok());
+    return &*value_;
+  }
 
  private:
   std::optional<T> value_;

@@ -58,11 +58,13 @@ class Tensor {
   const std::vector<std::string>& strings() const { return *strings_; }
 
   // The elements as T; T must be the tensor's dtype.
-  template <class T> std::span<T> values() {
+  template <class T>
+  std::span<T> values() {
     assert(DTypeOf<T>::value == dtype_);
     return {static_cast<T*>(data_), static_cast<size_t>(count_)};
   }
-  template <class T> std::span<const T> values() const {
+  template <class T>
+  std::span<const T> values() const {
     assert(DTypeOf<T>::value == dtype_);
     return {static_cast<const T*>(data_), static_cast<size_t>(count_)};
   }

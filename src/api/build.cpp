@@ -32,7 +32,8 @@ std::vector<TensorInfo> value_infos(const std::vector<Value*>& values) {
 
 class Builder {
  public:
-  Builder(const LoadedModel& model, const BuildOptions& options) : model_(model), options_(options) {}
+  Builder(const LoadedModel& model, const BuildOptions& options)
+      : model_(model), options_(options) {}
 
   Result<Engine> run() {
     const auto start = std::chrono::steady_clock::now();
@@ -62,10 +63,12 @@ class Builder {
     if (!options_.decisions.empty()) {
       STOKER_ASSIGN(decisions_, parse_decisions(options_.decisions));
       if (decisions_->library_version != kLibraryVersion) {
-        log_warn("decisions were made by version {}, this is {}: they are followed where they still fit",
-                 decisions_->library_version, kLibraryVersion);
+        log_warn(
+            "decisions were made by version {}, this is {}: they are followed where they still fit",
+            decisions_->library_version, kLibraryVersion);
       }
-      // Whatever the route says beside this build's own settings is what those decisions were made under.
+      // Whatever the route says beside this build's own settings is what those decisions were made
+      // under.
       STOKER_TRY(knobs_.parse_route(decisions_->route));
     }
     registry_ = std::make_unique<TacticRegistry>(target_);
@@ -90,8 +93,11 @@ class Builder {
         return Status::ok();
       }
     }
-    if (device.rfind("cuda", 0) == 0) return unsupported("device '{}': this version compiles for CPUs only", device);
-    return invalid_argument("unknown device '{}'; expected cpu, cpu:x86-64-v3, cpu:x86-64-v4, cpu:v4x or null:0", device);
+    if (device.rfind("cuda", 0) == 0)
+      return unsupported("device '{}': this version compiles for CPUs only", device);
+    return invalid_argument(
+        "unknown device '{}'; expected cpu, cpu:x86-64-v3, cpu:x86-64-v4, cpu:v4x or null:0",
+        device);
   }
 
   bool absent_target() const { return target_ > detect_isa(); }
@@ -112,14 +118,17 @@ class Builder {
     PipelineOptions pipeline;
     pipeline.oracle = &oracle;
     pipeline.verify_each = knobs_.get_bool(Knob::kVerifyPasses);
-    for (const std::string& name : knobs_.get_list(Knob::kDisablePasses)) pipeline.disabled.insert(name);
+    for (const std::string& name : knobs_.get_list(Knob::kDisablePasses))
+      pipeline.disabled.insert(name);
     for (const PassEntry& pass : pass_list()) {
       const KnobInfo* knob = find_knob(pass.knob);
-      if (knob && knob->type == KnobType::kBool && !knobs_.get_bool(knob->knob)) pipeline.disabled.insert(std::string(pass.name));
+      if (knob && knob->type == KnobType::kBool && !knobs_.get_bool(knob->knob))
+        pipeline.disabled.insert(std::string(pass.name));
     }
     pipeline.stop_after = knobs_.get_string(Knob::kStopAfter);
     const std::string wanted = knobs_.get_string(Knob::kDumpAfter);
-    if (!wanted.empty() && wanted != "all" && !find_pass(wanted)) return invalid_argument("knob dump_after: there is no pass '{}'", wanted);
+    if (!wanted.empty() && wanted != "all" && !find_pass(wanted))
+      return invalid_argument("knob dump_after: there is no pass '{}'", wanted);
     if (options_.dump && !wanted.empty()) {
       pipeline.dump_after = [this, wanted](std::string_view pass, const Graph& graph) {
         if (wanted == "all" || wanted == pass) options_.dump(std::string(pass), print(graph));
@@ -127,7 +136,8 @@ class Builder {
     }
     STOKER_ASSIGN(const PassReport report, run_passes(*graph_, pipeline));
     for (const Refusal& refusal : report.refusals) {
-      contents_notes_.push_back(refusal.pass + " refused for " + refusal.node + ": " + refusal.reason);
+      contents_notes_.push_back(refusal.pass + " refused for " + refusal.node + ": " +
+                                refusal.reason);
     }
     progress("passes", 1, 1);
     return Status::ok();
@@ -170,7 +180,8 @@ class Builder {
     manifest.model_hash = model_.hash;
     manifest.device = options_.device;
     manifest.route = knobs_.effective_route();
-    for (const std::string& text : options_.shapes) manifest.options["shapes"] += (manifest.options["shapes"].empty() ? "" : " ") + text;
+    for (const std::string& text : options_.shapes)
+      manifest.options["shapes"] += (manifest.options["shapes"].empty() ? "" : " ") + text;
     if (!options_.lean) contents_.graph_text = print(*graph_);
     contents_.volatile_section.fingerprint = machine_fingerprint();
   }
@@ -217,16 +228,23 @@ Result<Model> Model::load(const std::string& path) {
   STOKER_ASSIGN(model->imported, import_onnx_file(path));
   STOKER_ASSIGN(const Tensor bytes, read_file(path, ImportLimits{}.max_file_bytes));
   model->path = path;
-  model->hash = content_hash({static_cast<const std::byte*>(bytes.data()), static_cast<size_t>(bytes.bytes())});
+  model->hash = content_hash(
+      {static_cast<const std::byte*>(bytes.data()), static_cast<size_t>(bytes.bytes())});
   return Model(std::move(model));
 }
 
 std::vector<TensorInfo> Model::inputs() const { return value_infos(impl_->imported.graph->inputs); }
-std::vector<TensorInfo> Model::outputs() const { return value_infos(impl_->imported.graph->outputs); }
+std::vector<TensorInfo> Model::outputs() const {
+  return value_infos(impl_->imported.graph->outputs);
+}
 std::string Model::graph_text() const { return print(*impl_->imported.graph); }
 
-Result<Engine> build(const Model& model, const BuildOptions& options) { return Builder(model.impl(), options).run(); }
+Result<Engine> build(const Model& model, const BuildOptions& options) {
+  return Builder(model.impl(), options).run();
+}
 
-std::string decisions(const Engine& engine) { return decisions_text(decisions_of(engine.impl().contents())); }
+std::string decisions(const Engine& engine) {
+  return decisions_text(decisions_of(engine.impl().contents()));
+}
 
 }  // namespace stoker

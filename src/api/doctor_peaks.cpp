@@ -18,8 +18,10 @@
 namespace stoker {
 namespace {
 
-constexpr double kRoundSeconds = 0.01;
-constexpr int kRepeats = 7;
+// Short and many: on a busy machine some of them run undisturbed.
+constexpr double kRoundSeconds = 0.002;
+constexpr int kRepeats = 25;
+constexpr int64_t kSliceBytes = int64_t{1} << 20;
 constexpr int kAccumulators = 12;
 
 // One instruction (or a short sequence) per accumulator; %12 and %13 are its sources.
@@ -141,27 +143,35 @@ double compute_peak(WorkerPool& pool, Loop loop, int operations_per_accumulator)
 
 using Reader = void (*)(const std::byte* data, int64_t bytes);
 
-// GB/s of all workers, each reading `bytes` of its own over and over; 0 without the memory.
+// GB/s of all workers, each walking round and round through `bytes` of its own; 0 without the
+// memory.
 double read_peak(WorkerPool& pool, Reader reader, int64_t bytes) {
-  bytes = bytes / 4096 * 4096;
-  if (bytes <= 0) return 0;
-  std::vector<std::shared_ptr<void>> buffers(static_cast<size_t>(pool.workers()));
-  for (auto& buffer : buffers) {
-    buffer = allocate_aligned(bytes);
-    if (!buffer) return 0;
+  const int64_t slice = std::min(bytes, kSliceBytes) / 4096 * 4096;
+  if (slice <= 0) return 0;
+  bytes = bytes / slice * slice;
+  struct Walk {
+    std::shared_ptr<void> buffer;
+    int64_t offset = 0;
+  };
+  std::vector<Walk> walks(static_cast<size_t>(pool.workers()));
+  for (Walk& walk : walks) {
+    walk.buffer = allocate_aligned(bytes);
+    if (!walk.buffer) return 0;
   }
   // First touch by the worker that reads. Untouched pages would all be the kernel's one zero page.
-  run_seconds(
-      pool,
-      [&](int worker, int64_t) {
-        std::memset(buffers[static_cast<size_t>(worker)].get(), 1, static_cast<size_t>(bytes));
-      },
-      1);
+  const Work touch = [&](int worker, int64_t) {
+    std::memset(walks[static_cast<size_t>(worker)].buffer.get(), 1, static_cast<size_t>(bytes));
+  };
+  run_seconds(pool, touch, 1);
   const double rate = best_rate(pool, [&](int worker, int64_t rounds) {
-    const auto* data = static_cast<const std::byte*>(buffers[static_cast<size_t>(worker)].get());
-    for (int64_t i = 0; i < rounds; ++i) reader(data, bytes);
+    Walk& walk = walks[static_cast<size_t>(worker)];
+    const auto* data = static_cast<const std::byte*>(walk.buffer.get());
+    for (int64_t i = 0; i < rounds; ++i) {
+      reader(data + walk.offset, slice);
+      walk.offset = walk.offset + slice == bytes ? 0 : walk.offset + slice;
+    }
   });
-  return rate * static_cast<double>(bytes) * pool.workers() / 1e9;
+  return rate * static_cast<double>(slice) * pool.workers() / 1e9;
 }
 
 int64_t cache_bytes(const char* name) {
@@ -202,10 +212,10 @@ MachinePeaks measure_peaks(int threads) {
                         : compute_peak(pool, v3 ? dot_int8_v3 : nullptr, 2 * 32);
   const Reader reader = v4 ? read_v4 : v3 ? read_v3 : read_baseline;
   const int64_t l2 = cache_bytes("l2"), l3 = cache_bytes("l3");
-  peaks.l2_gb_s = read_peak(pool, reader, l2 / 2);
+  peaks.l2_gb_s = read_peak(pool, reader, l2 / 2);  // half: the rest is other data's
   // The last level is shared; each part must be too large for L2 and all of them fit together.
   if (l3 > 0) peaks.l3_gb_s = read_peak(pool, reader, std::max(l3 / (2 * threads), 2 * l2));
-  const int64_t memory = std::clamp(4 * l3, int64_t{256} << 20, int64_t{1} << 30);
+  const int64_t memory = std::clamp(4 * l3, int64_t{256} << 20, int64_t{512} << 20);
   peaks.dram_gb_s = read_peak(pool, reader, memory / threads);
   peaks.fork_join_us = fork_join_us(pool);
   return peaks;

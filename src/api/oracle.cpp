@@ -30,7 +30,8 @@ Status RegistryOracle::has_tactic(const Node& node) const {
   return unsupported("{}", reasons.empty() ? "no tactic but the reference" : reasons);
 }
 
-SymbolValues guessed_optimum(const Graph& graph, const std::map<std::string, SymbolProfile>& profile) {
+SymbolValues guessed_optimum(const Graph& graph,
+                             const std::map<std::string, SymbolProfile>& profile) {
   EngineContents contents;
   LowerOptions options;
   options.profile = profile;

@@ -21,6 +21,7 @@ class RegistryOracle : public TacticOracle {
 };
 
 // Optimum of every symbol that the inputs name; sizes nobody gave are guessed as lowering does.
-SymbolValues guessed_optimum(const Graph& graph, const std::map<std::string, SymbolProfile>& profile);
+SymbolValues guessed_optimum(const Graph& graph,
+                             const std::map<std::string, SymbolProfile>& profile);
 
 }  // namespace stoker

@@ -7,7 +7,8 @@ namespace stoker {
 namespace {
 
 constexpr const char* kGrammar =
-    "expected NAME:1x3x224x224, NAME:MIN..MAX or NAME:MIN..MAX,opt=SHAPE, a dim being a number or a name";
+    "expected NAME:1x3x224x224, NAME:MIN..MAX or NAME:MIN..MAX,opt=SHAPE, a dim being a number or "
+    "a name";
 
 Status bad(const std::string& text, const std::string& why) {
   return invalid_argument("--shapes '{}': {}; {}", text, why, kGrammar);
@@ -16,8 +17,10 @@ Status bad(const std::string& text, const std::string& why) {
 std::vector<std::string> split(const std::string& text, char separator) {
   std::vector<std::string> parts(1);
   for (const char c : text) {
-    if (c == separator) parts.emplace_back();
-    else parts.back() += c;
+    if (c == separator)
+      parts.emplace_back();
+    else
+      parts.back() += c;
   }
   return parts;
 }
@@ -28,21 +31,24 @@ Result<Dim> parse_dim(const std::string& text, const std::string& spec) {
   if (std::isdigit(static_cast<unsigned char>(text[0]))) {
     int64_t value = 0;
     for (const char c : text) {
-      if (!std::isdigit(static_cast<unsigned char>(c))) return bad(spec, "'" + text + "' is not a size");
-      if (__builtin_mul_overflow(value, int64_t{10}, &value) || __builtin_add_overflow(value, int64_t{c - '0'}, &value)) {
+      if (!std::isdigit(static_cast<unsigned char>(c)))
+        return bad(spec, "'" + text + "' is not a size");
+      if (__builtin_mul_overflow(value, int64_t{10}, &value) ||
+          __builtin_add_overflow(value, int64_t{c - '0'}, &value)) {
         return bad(spec, "'" + text + "' is too large");
       }
     }
     return Dim(value);
   }
   for (const char c : text) {
-    if (!std::isalnum(static_cast<unsigned char>(c)) && c != '_') return bad(spec, "'" + text + "' is not a name");
+    if (!std::isalnum(static_cast<unsigned char>(c)) && c != '_')
+      return bad(spec, "'" + text + "' is not a name");
   }
   return Dim::symbol(text);
 }
 
-// Dims are separated by x, which may also stand inside a name ("xdim"): a name is taken as one piece only
-// when it holds no x after its first letter. An empty text is a scalar's shape.
+// Dims are separated by x, which may also stand inside a name ("xdim"): a name is taken as one
+// piece only when it holds no x after its first letter. An empty text is a scalar's shape.
 Result<Dims> parse_dims(const std::string& text, const std::string& spec) {
   Dims dims;
   if (text.empty()) return dims;
@@ -62,7 +68,8 @@ Result<ShapeSpec> parse_shape_spec(const std::string& text, const Graph& graph) 
   ShapeSpec spec;
   spec.input = text.substr(0, colon);
   const std::vector<std::string> parts = split(text.substr(colon + 1), ',');
-  if (parts.size() > 2 || (parts.size() == 2 && parts[1].rfind("opt=", 0) != 0)) return bad(text, "unknown part");
+  if (parts.size() > 2 || (parts.size() == 2 && parts[1].rfind("opt=", 0) != 0))
+    return bad(text, "unknown part");
   const size_t dots = parts[0].find("..");
   STOKER_ASSIGN(const Dims low, parse_dims(parts[0].substr(0, dots), text));
   Dims high = low;
@@ -75,16 +82,18 @@ Result<ShapeSpec> parse_shape_spec(const std::string& text, const Graph& graph) 
   } else if (dots != std::string::npos) {
     optimum = high;
   }
-  if (low.size() != high.size() || low.size() != optimum.size()) return bad(text, "shapes of different rank");
+  if (low.size() != high.size() || low.size() != optimum.size())
+    return bad(text, "shapes of different rank");
   const Value* input = nullptr;
   for (const Value* candidate : graph.inputs) {
     if (candidate->name == spec.input || candidate->origin == spec.input) input = candidate;
   }
-  if (!input) return invalid_argument("--shapes '{}': the model has no input '{}'", text, spec.input);
+  if (!input)
+    return invalid_argument("--shapes '{}': the model has no input '{}'", text, spec.input);
   spec.input = input->name;
   if (input->type.ranked && input->type.dims.size() != low.size()) {
-    return invalid_argument("--shapes '{}': input '{}' has rank {}, {}", text, spec.input, input->type.dims.size(),
-                            dims_text(input->type.dims));
+    return invalid_argument("--shapes '{}': input '{}' has rank {}, {}", text, spec.input,
+                            input->type.dims.size(), dims_text(input->type.dims));
   }
   for (size_t d = 0; d < low.size(); ++d) {
     if (!low[d].is_const()) {

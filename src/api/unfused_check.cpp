@@ -14,7 +14,8 @@ namespace {
 // Passes that a graph cannot be lowered without: constants known, conditions decided.
 const std::set<std::string> kNeeded = {"fold_constants", "simplify_if", "dce"};
 
-Result<EngineContents> build_unfused(Graph& graph, const std::map<std::string, SymbolProfile>& profile,
+Result<EngineContents> build_unfused(Graph& graph,
+                                     const std::map<std::string, SymbolProfile>& profile,
                                      const TacticRegistry& registry, WorkerPool& pool) {
   PipelineOptions pipeline;
   for (const PassEntry& pass : pass_list()) {
@@ -42,7 +43,8 @@ OutputLoss compare(const std::string& name, const Tensor& a, const Tensor& b) {
   for (int64_t i = 0; i < a.count(); ++i) {
     const double x = load(a.data(), i), y = load(b.data(), i);
     if (x == y || (std::isnan(x) && std::isnan(y))) continue;
-    loss.max_abs_error = std::max(loss.max_abs_error, std::isnan(x - y) ? INFINITY : std::fabs(x - y));
+    loss.max_abs_error =
+        std::max(loss.max_abs_error, std::isnan(x - y) ? INFINITY : std::fabs(x - y));
   }
   for (int64_t i = 0; i < b.count(); ++i) largest = std::max(largest, std::fabs(load(b.data(), i)));
   loss.max_rel_error = largest > 0 ? loss.max_abs_error / largest : loss.max_abs_error;
@@ -62,14 +64,16 @@ Result<TensorMap> sample_run_inputs(const EngineContents& contents) {
   return inputs;
 }
 
-Result<TensorMap> run_contents(EngineContents contents, const RuntimeOptions& runtime, const TensorMap& inputs) {
+Result<TensorMap> run_contents(EngineContents contents, const RuntimeOptions& runtime,
+                               const TensorMap& inputs) {
   STOKER_ASSIGN(auto loaded, LoadedEngine::create(std::move(contents), runtime));
   return Engine(std::move(loaded)).run(inputs);
 }
 
 }  // namespace
 
-Status compare_with_unfused(EngineContents& contents, Graph& graph, const std::map<std::string, SymbolProfile>& profile,
+Status compare_with_unfused(EngineContents& contents, Graph& graph,
+                            const std::map<std::string, SymbolProfile>& profile,
                             const TacticRegistry& registry, const RuntimeOptions& runtime) {
   Certificate& certificate = contents.volatile_section.certificate;
   const auto pool = shared_worker_pool(runtime.pool);
@@ -94,7 +98,8 @@ Status compare_with_unfused(EngineContents& contents, Graph& graph, const std::m
     bytes.append(static_cast<const char*>(tensor.data()), static_cast<size_t>(tensor.bytes()));
   }
   certificate.data_hash = content_hash(std::as_bytes(std::span(bytes)));
-  for (const auto& [name, tensor] : *found) certificate.outputs.push_back(compare(name, tensor, expected->at(name)));
+  for (const auto& [name, tensor] : *found)
+    certificate.outputs.push_back(compare(name, tensor, expected->at(name)));
   return Status::ok();
 }
 

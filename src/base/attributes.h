@@ -26,9 +26,15 @@ class Attributes {
   const std::map<std::string, Attribute>& all() const { return map_; }
 
   // The value when present and of that kind, otherwise the fallback.
-  int64_t get_int(const std::string& name, int64_t fallback = 0) const { return get(name, fallback); }
-  double get_float(const std::string& name, double fallback = 0) const { return get(name, fallback); }
-  std::string get_string(const std::string& name, std::string fallback = "") const { return get(name, fallback); }
+  int64_t get_int(const std::string& name, int64_t fallback = 0) const {
+    return get(name, fallback);
+  }
+  double get_float(const std::string& name, double fallback = 0) const {
+    return get(name, fallback);
+  }
+  std::string get_string(const std::string& name, std::string fallback = "") const {
+    return get(name, fallback);
+  }
   DType get_dtype(const std::string& name, DType fallback) const { return get(name, fallback); }
   std::vector<int64_t> get_ints(const std::string& name, std::vector<int64_t> fallback = {}) const {
     return get(name, std::move(fallback));
@@ -42,7 +48,8 @@ class Attributes {
   }
 
  private:
-  template <class T> T get(const std::string& name, T fallback) const {
+  template <class T>
+  T get(const std::string& name, T fallback) const {
     const auto it = map_.find(name);
     if (it == map_.end()) return fallback;
     const T* value = std::get_if<T>(&it->second);

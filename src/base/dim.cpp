@@ -2,7 +2,6 @@
 #include "base/dim.h"
 
 #include <algorithm>
-#include <cctype>
 
 namespace stoker {
 namespace {
@@ -29,8 +28,6 @@ int64_t apply(int function, int64_t a, int64_t b) {
 // Division of constants is done at once unless it would overflow or divide by zero.
 bool divides(int64_t a, int64_t b) { return b != 0 && a != INT64_MIN; }
 
-constexpr int kMaxDepth = 64;
-
 }  // namespace
 
 // A polynomial: sum of coefficient * product of atoms. An atom is a symbol or a function call; its
@@ -53,10 +50,10 @@ std::string polynomial_text(const Node& node) {
   if (node.terms.empty()) return "0";
   std::string text;
   // Symbols first, the constant last.
-  std::vector<std::pair<std::vector<std::string>, int64_t>> terms(node.terms.begin(), node.terms.end());
-  std::stable_sort(terms.begin(), terms.end(), [](const auto& x, const auto& y) {
-    return x.first.size() > y.first.size();
-  });
+  std::vector<std::pair<std::vector<std::string>, int64_t>> terms(node.terms.begin(),
+                                                                  node.terms.end());
+  std::stable_sort(terms.begin(), terms.end(),
+                   [](const auto& x, const auto& y) { return x.first.size() > y.first.size(); });
   for (const auto& [monomial, coefficient] : terms) {
     std::string term;
     if (monomial.empty()) {
@@ -164,7 +161,8 @@ namespace {
 
 // a / b when every term divides exactly: constants by constants, and common symbols.
 template <class NodeT>
-bool divide_exactly(const NodeT& a, const NodeT& b, std::map<std::vector<std::string>, int64_t>& out) {
+bool divide_exactly(const NodeT& a, const NodeT& b,
+                    std::map<std::vector<std::string>, int64_t>& out) {
   if (b.terms.size() != 1) return false;
   const auto& [divisor, coefficient] = *b.terms.begin();
   for (const auto& [monomial, c] : a.terms) {
@@ -184,7 +182,8 @@ bool divide_exactly(const NodeT& a, const NodeT& b, std::map<std::vector<std::st
 
 Dim Dim::floor_div(const Dim& a, const Dim& b) {
   if (b.is_const() && b.value() == 1) return a;
-  if (a.is_const() && b.is_const() && divides(a.value(), b.value())) return Dim(apply(kFloorDiv, a.value(), b.value()));
+  if (a.is_const() && b.is_const() && divides(a.value(), b.value()))
+    return Dim(apply(kFloorDiv, a.value(), b.value()));
   auto node = std::make_shared<Node>();
   if (divide_exactly(*a.node_, *b.node_, node->terms)) {
     node->atoms = a.node_->atoms;
@@ -196,7 +195,8 @@ Dim Dim::floor_div(const Dim& a, const Dim& b) {
 
 Dim Dim::ceil_div(const Dim& a, const Dim& b) {
   if (b.is_const() && b.value() == 1) return a;
-  if (a.is_const() && b.is_const() && divides(a.value(), b.value())) return Dim(apply(kCeilDiv, a.value(), b.value()));
+  if (a.is_const() && b.is_const() && divides(a.value(), b.value()))
+    return Dim(apply(kCeilDiv, a.value(), b.value()));
   auto node = std::make_shared<Node>();
   if (divide_exactly(*a.node_, *b.node_, node->terms)) {
     node->atoms = a.node_->atoms;
@@ -207,14 +207,17 @@ Dim Dim::ceil_div(const Dim& a, const Dim& b) {
 }
 
 Dim Dim::mod(const Dim& a, const Dim& b) {
-  if (a.is_const() && b.is_const() && divides(a.value(), b.value())) return Dim(apply(kMod, a.value(), b.value()));
+  if (a.is_const() && b.is_const() && divides(a.value(), b.value()))
+    return Dim(apply(kMod, a.value(), b.value()));
   Node scratch;
   if (divide_exactly(*a.node_, *b.node_, scratch.terms)) return Dim(0);
   return call(kMod, a, b);
 }
 
 bool Dim::is_call_with(int function, const Dim& operand) const {
-  if (node_->terms.size() != 1 || node_->terms.begin()->first.size() != 1 || node_->terms.begin()->second != 1) return false;
+  if (node_->terms.size() != 1 || node_->terms.begin()->first.size() != 1 ||
+      node_->terms.begin()->second != 1)
+    return false;
   const Node::Atom& atom = node_->atoms.at(node_->terms.begin()->first[0]);
   return atom.function == function && (atom.a == operand || atom.b == operand);
 }
@@ -243,7 +246,8 @@ Result<int64_t> Dim::evaluate(const SymbolValues& symbols) const {
       int64_t value = 0;
       if (atom.function < 0) {
         const auto it = symbols.find(name);
-        if (it == symbols.end()) return invalid_argument("size {} is not bound in {}", name, text());
+        if (it == symbols.end())
+          return invalid_argument("size {} is not bound in {}", name, text());
         value = it->second;
       } else {
         STOKER_ASSIGN(const int64_t a, atom.a.evaluate(symbols));
@@ -253,7 +257,8 @@ Result<int64_t> Dim::evaluate(const SymbolValues& symbols) const {
         }
         value = apply(atom.function, a, b);
       }
-      if (__builtin_mul_overflow(term, value, &term)) return invalid_argument("{} overflows", text());
+      if (__builtin_mul_overflow(term, value, &term))
+        return invalid_argument("{} overflows", text());
     }
     if (__builtin_add_overflow(sum, term, &sum)) return invalid_argument("{} overflows", text());
   }
@@ -297,93 +302,6 @@ Dim Dim::substitute(const std::map<std::string, Dim>& replacements) const {
 }
 
 std::string Dim::text() const { return node_->text; }
-
-namespace {
-
-class Parser {
- public:
-  explicit Parser(const std::string& text) : text_(text) {}
-
-  Result<Dim> run() {
-    STOKER_ASSIGN(Dim dim, sum(0));
-    if (position_ != text_.size()) return bad("an operator");
-    return dim;
-  }
-
- private:
-  Status bad(const char* expected) const {
-    return invalid_argument("size expression '{}': expected {} at column {}", text_, expected, position_ + 1);
-  }
-  char peek() const { return position_ < text_.size() ? text_[position_] : '\0'; }
-  bool take(char c) {
-    if (peek() != c) return false;
-    ++position_;
-    return true;
-  }
-
-  Result<Dim> sum(int depth) {
-    if (depth > kMaxDepth) return invalid_argument("size expression '{}' is nested too deeply", text_);
-    Dim total(0);
-    bool negative = take('-');
-    while (true) {
-      STOKER_ASSIGN(Dim term, product_of(depth));
-      total = negative ? total - term : total + term;
-      if (take('+')) {
-        negative = false;
-      } else if (take('-')) {
-        negative = true;
-      } else {
-        return total;
-      }
-    }
-  }
-
-  Result<Dim> product_of(int depth) {
-    STOKER_ASSIGN(Dim total, factor(depth));
-    while (take('*')) {
-      STOKER_ASSIGN(Dim next, factor(depth));
-      total = total * next;
-    }
-    return total;
-  }
-
-  Result<Dim> factor(int depth) {
-    if (std::isdigit(static_cast<unsigned char>(peek()))) {
-      int64_t value = 0;
-      while (std::isdigit(static_cast<unsigned char>(peek()))) {
-        if (__builtin_mul_overflow(value, int64_t{10}, &value) ||
-            __builtin_add_overflow(value, int64_t{peek() - '0'}, &value)) {
-          return bad("a smaller number");
-        }
-        ++position_;
-      }
-      return Dim(value);
-    }
-    std::string name;
-    while (std::isalnum(static_cast<unsigned char>(peek())) || peek() == '_' || peek() == '.') {
-      name += text_[position_++];
-    }
-    if (name.empty()) return bad("a number or a name");
-    if (!take('(')) return Dim::symbol(name);
-    STOKER_ASSIGN(Dim a, sum(depth + 1));
-    if (!take(',')) return bad("','");
-    STOKER_ASSIGN(Dim b, sum(depth + 1));
-    if (!take(')')) return bad("')'");
-    if (name == "floor_div") return Dim::floor_div(a, b);
-    if (name == "ceil_div") return Dim::ceil_div(a, b);
-    if (name == "mod") return Dim::mod(a, b);
-    if (name == "min") return Dim::min(a, b);
-    if (name == "max") return Dim::max(a, b);
-    return invalid_argument("size expression '{}': unknown function {}", text_, name);
-  }
-
-  const std::string& text_;
-  size_t position_ = 0;
-};
-
-}  // namespace
-
-Result<Dim> Dim::parse(const std::string& text) { return Parser(text).run(); }
 
 std::string dims_text(const Dims& dims) {
   std::string text = "[";

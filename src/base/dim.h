@@ -1,7 +1,7 @@
 // Dim: an extent that is a number or a symbolic expression such as N, 4*N+1 or ceil(H/2).
 // Expressions are kept as polynomials over atoms (symbols and non-linear functions), so equal
-// expressions compare equal and (256*N)/256 is N again. Immutable values, cheap to copy, thread-safe
-// to read.
+// expressions compare equal and (256*N)/256 is N again. Immutable values, cheap to copy,
+// thread-safe to read.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

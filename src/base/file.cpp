@@ -29,27 +29,27 @@ Status system_error_at(int code, const std::string& path, const char* action) {
   const std::string reason = std::generic_category().message(code);
   switch (code) {
     case ENOENT:
-      return error(StatusCode::kNotFound, "cannot {} {}: no such file or folder; check the path", action, path);
+      return error(StatusCode::kNotFound, "cannot {} {}: no such file or folder; check the path",
+                   action, path);
     case ENOTDIR:
-      return error(StatusCode::kNotFound, "cannot {} {}: {} is not a folder; check the path", action, path,
-                   folder_of(path));
+      return error(StatusCode::kNotFound, "cannot {} {}: {} is not a folder; check the path",
+                   action, path, folder_of(path));
     case EACCES:
     case EPERM:
     case EROFS:
-      return invalid_argument("cannot {} {}: {}; check the permissions or choose another folder", action, path,
-                              reason);
+      return invalid_argument("cannot {} {}: {}; check the permissions or choose another folder",
+                              action, path, reason);
     case ENOSPC:
     case EDQUOT:
     case EFBIG:
       return error(StatusCode::kResourceExhausted,
-                   "cannot {} {}: {}; free space in {} or choose another folder", action, path, reason,
-                   folder_of(path));
+                   "cannot {} {}: {}; free space in {} or choose another folder", action, path,
+                   reason, folder_of(path));
     case ENOMEM:
     case EMFILE:
     case ENFILE:
       return error(StatusCode::kResourceExhausted, "cannot {} {}: {}", action, path, reason);
-    default:
-      return invalid_argument("cannot {} {}: {}", action, path, reason);
+    default: return invalid_argument("cannot {} {}: {}", action, path, reason);
   }
 }
 
@@ -106,8 +106,10 @@ int write_all(int descriptor, std::span<const std::byte> bytes) {
 }  // namespace
 
 Result<InputFile> InputFile::open(const std::string& path) {
-  if (path.empty() || has_nul(path)) return invalid_argument("'{}' is not a file name", path.c_str());
-  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // a FIFO must not block
+  if (path.empty() || has_nul(path))
+    return invalid_argument("'{}' is not a file name", path.c_str());
+  const int descriptor =
+      ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // a FIFO must not block
   if (descriptor < 0) return system_error_at(errno, path, "read");
   InputFile file(path, descriptor, 0);
   struct stat info;
@@ -121,7 +123,9 @@ Result<InputFile> InputFile::open(const std::string& path) {
 }
 
 InputFile::InputFile(InputFile&& other) noexcept
-    : path_(std::move(other.path_)), descriptor_(std::exchange(other.descriptor_, -1)), bytes_(other.bytes_) {}
+    : path_(std::move(other.path_)),
+      descriptor_(std::exchange(other.descriptor_, -1)),
+      bytes_(other.bytes_) {}
 
 InputFile& InputFile::operator=(InputFile&& other) noexcept {
   std::swap(path_, other.path_);
@@ -140,14 +144,16 @@ Status InputFile::read_at(int64_t offset, std::span<std::byte> target) const {
     return invalid_argument("cannot read {} at offset {}: outside of any file", path_, offset);
   }
   while (!target.empty()) {
-    const ssize_t got = pread(descriptor_, target.data(), std::min(target.size(), kMaxTransfer), offset);
+    const ssize_t got =
+        pread(descriptor_, target.data(), std::min(target.size(), kMaxTransfer), offset);
     if (got < 0) {
       if (errno == EINTR) continue;
       return system_error_at(errno, path_, "read");
     }
     if (got == 0) {
-      return corrupt_file("{} ends at byte {}, {} more expected; it was cut or is being written: copy it again",
-                          path_, offset, target.size());
+      return corrupt_file(
+          "{} ends at byte {}, {} more expected; it was cut or is being written: copy it again",
+          path_, offset, target.size());
     }
     offset += got;
     target = target.subspan(static_cast<size_t>(got));
@@ -158,15 +164,17 @@ Status InputFile::read_at(int64_t offset, std::span<std::byte> target) const {
 Result<Tensor> read_file(const std::string& path, int64_t max_bytes) {
   STOKER_ASSIGN(const InputFile file, InputFile::open(path));
   if (file.bytes() > max_bytes) {
-    return error(StatusCode::kResourceExhausted, "{} holds {} bytes, at most {} are read here", path,
-                 file.bytes(), max_bytes);
+    return error(StatusCode::kResourceExhausted, "{} holds {} bytes, at most {} are read here",
+                 path, file.bytes(), max_bytes);
   }
   STOKER_ASSIGN(Tensor tensor, Tensor::allocate(DType::kU8, {file.bytes()}));
-  STOKER_TRY(file.read_at(0, {static_cast<std::byte*>(tensor.data()), static_cast<size_t>(tensor.bytes())}));
+  STOKER_TRY(file.read_at(
+      0, {static_cast<std::byte*>(tensor.data()), static_cast<size_t>(tensor.bytes())}));
   return tensor;
 }
 
-Status write_file_atomic(const std::string& path, std::span<const std::span<const std::byte>> pieces) {
+Status write_file_atomic(const std::string& path,
+                         std::span<const std::span<const std::byte>> pieces) {
   if (path.empty() || has_nul(path) || path.back() == '/') {
     return invalid_argument("'{}' is not a file name", path.c_str());
   }
@@ -179,12 +187,13 @@ Status write_file_atomic(const std::string& path, std::span<const std::span<cons
   const std::string folder = folder_of(path);
   TemporaryFile temporary(path);
   if (temporary.open_error() == ENOENT) {
-    return error(StatusCode::kNotFound, "cannot write {}: the folder {} does not exist; create it first", path,
-                 folder);
+    return error(StatusCode::kNotFound,
+                 "cannot write {}: the folder {} does not exist; create it first", path, folder);
   }
   if (temporary.open_error()) return system_error_at(temporary.open_error(), path, "write");
   for (const auto piece : pieces) {
-    if (const int code = write_all(temporary.descriptor(), piece)) return system_error_at(code, path, "write");
+    if (const int code = write_all(temporary.descriptor(), piece))
+      return system_error_at(code, path, "write");
   }
   // The new file keeps the mode of the old one; a file system without modes may refuse.
   if (replaces) (void)!fchmod(temporary.descriptor(), info.st_mode & 0777);

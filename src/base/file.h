@@ -36,9 +36,10 @@ class InputFile {
 // The whole file as u8[bytes]; a larger file than `max_bytes` is refused before anything is read.
 Result<Tensor> read_file(const std::string& path, int64_t max_bytes);
 
-// Writes the pieces one after the other into a temporary file of the same folder, syncs it and renames
-// it over `path`: whoever opens `path` sees the old file or the whole new one.
-Status write_file_atomic(const std::string& path, std::span<const std::span<const std::byte>> pieces);
+// Writes the pieces one after the other into a temporary file of the same folder, syncs it and
+// renames it over `path`: whoever opens `path` sees the old file or the whole new one.
+Status write_file_atomic(const std::string& path,
+                         std::span<const std::span<const std::byte>> pieces);
 Status write_file_atomic(const std::string& path, std::span<const std::byte> bytes);
 
 bool file_exists(const std::string& path);  // a regular file

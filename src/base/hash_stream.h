@@ -19,7 +19,7 @@ class HashStream {
   HashStream& operator=(HashStream&&) noexcept;
 
   void update(std::span<const std::byte> bytes);
-  uint64_t digest64() const;    // of a k64 stream; equals hash64 of the joined bytes
+  uint64_t digest64() const;      // of a k64 stream; equals hash64 of the joined bytes
   std::string digest128() const;  // of a k128 stream; equals content_hash of the joined bytes
 
  private:

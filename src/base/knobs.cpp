@@ -42,9 +42,9 @@ std::optional<int64_t> parse_int(std::string_view text) {
 }
 
 Status malformed(const KnobInfo& info, std::string_view text) {
-  return invalid_argument("knob {}: '{}' is not {}; expected {}", info.name, text,
-                          info.type == KnobType::kInt ? "a number in the range" : "one of its values",
-                          info.values);
+  return invalid_argument(
+      "knob {}: '{}' is not {}; expected {}", info.name, text,
+      info.type == KnobType::kInt ? "a number in the range" : "one of its values", info.values);
 }
 
 Result<std::string> canonical_bool(const KnobInfo& info, std::string_view text) {
@@ -82,8 +82,8 @@ Result<std::string> canonical_list(const KnobInfo& info, std::string_view text) 
       return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
     });
     if (item.empty() || !plain) {
-      return invalid_argument("knob {}: '{}' holds the item '{}'; expected {}", info.name, text, item,
-                              info.values);
+      return invalid_argument("knob {}: '{}' holds the item '{}'; expected {}", info.name, text,
+                              item, info.values);
     }
     items.emplace_back(item);
   }
@@ -96,8 +96,8 @@ Result<std::string> canonical_list(const KnobInfo& info, std::string_view text) 
 
 Result<std::string> canonical(const KnobInfo& info, std::string_view text) {
   if (text.size() > kMaxValueBytes) {
-    return invalid_argument("knob {}: a value of {} bytes; at most {} are allowed", info.name, text.size(),
-                            kMaxValueBytes);
+    return invalid_argument("knob {}: a value of {} bytes; at most {} are allowed", info.name,
+                            text.size(), kMaxValueBytes);
   }
   switch (info.type) {
     case KnobType::kBool: return canonical_bool(info, text);
@@ -141,7 +141,8 @@ Result<std::string> route_value(std::string_view route, size_t& position, std::s
     if (route[position] == '"') {
       ++position;
       if (position < route.size() && !is_space(route[position])) {
-        return invalid_argument("route: expected a space after the value of {} at column {}", name, position + 1);
+        return invalid_argument("route: expected a space after the value of {} at column {}", name,
+                                position + 1);
       }
       return value;
     }
@@ -197,7 +198,8 @@ Result<KnobSet> KnobSet::from_environment() {
       return invalid_argument("environment variable {} names no knob{}; unset it", name,
                               nearest.empty() ? "" : fmt::format(": did you mean {}?", nearest));
     }
-    STOKER_TRY(set.set(found->knob, variable.substr(equals + 1)).at("environment variable " + std::string(name)));
+    STOKER_TRY(set.set(found->knob, variable.substr(equals + 1))
+                   .at("environment variable " + std::string(name)));
   }
   return set;
 }
@@ -220,16 +222,19 @@ Status KnobSet::parse_route(std::string_view route) {
     while (position < route.size() && is_space(route[position])) ++position;
     if (position == route.size()) break;
     const size_t start = position;
-    while (position < route.size() && route[position] != '=' && !is_space(route[position])) ++position;
+    while (position < route.size() && route[position] != '=' && !is_space(route[position]))
+      ++position;
     const std::string_view name = route.substr(start, position - start);
     if (position == route.size() || route[position] != '=' || name.empty()) {
-      return invalid_argument("route: expected knob=value at column {}, found '{}'", start + 1, name);
+      return invalid_argument("route: expected knob=value at column {}, found '{}'", start + 1,
+                              name);
     }
     ++position;
     STOKER_ASSIGN(const std::string value, route_value(route, position, name));
     const KnobInfo* info = find_knob(name);
     if (!info) return unknown_knob(name).at("route");
-    if (seen[static_cast<size_t>(info->knob)]) return invalid_argument("route: {} is set twice", name);
+    if (seen[static_cast<size_t>(info->knob)])
+      return invalid_argument("route: {} is set twice", name);
     seen[static_cast<size_t>(info->knob)] = true;
     STOKER_TRY(changed.set(info->knob, value).at("route"));
   }
@@ -248,7 +253,8 @@ int64_t KnobSet::get_int(Knob knob) const {
 }
 
 const std::string& KnobSet::get_string(Knob knob) const {
-  STOKER_CHECK(knob_info(knob).type == KnobType::kString || knob_info(knob).type == KnobType::kEnum);
+  STOKER_CHECK(knob_info(knob).type == KnobType::kString ||
+               knob_info(knob).type == KnobType::kEnum);
   return text(knob);
 }
 
@@ -291,12 +297,13 @@ std::string knobs_json() {
 }
 
 std::string knobs_text() {
-  std::string text = fmt::format("{:<26} {:<7} {:<8} {:<6} {:<4} {}\n", "knob", "type", "default", "scope", "key",
-                                 "meaning (values)");
+  std::string text = fmt::format("{:<26} {:<7} {:<8} {:<6} {:<4} {}\n", "knob", "type", "default",
+                                 "scope", "key", "meaning (values)");
   for (const KnobInfo& info : kKnobs) {
-    text += fmt::format("{:<26} {:<7} {:<8} {:<6} {:<4} {} ({})\n", info.name, knob_type_name(info.type),
-                        info.default_text.empty() ? "-" : info.default_text, info.scope,
-                        info.enters_engine_key ? "yes" : "no", info.help, info.values);
+    text +=
+        fmt::format("{:<26} {:<7} {:<8} {:<6} {:<4} {} ({})\n", info.name,
+                    knob_type_name(info.type), info.default_text.empty() ? "-" : info.default_text,
+                    info.scope, info.enters_engine_key ? "yes" : "no", info.help, info.values);
   }
   return text;
 }

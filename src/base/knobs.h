@@ -1,6 +1,7 @@
-// Knobs: the one switchboard (knobs.def). A KnobSet is a plain value: copy it, change it, pass it on.
-// Nothing else in Stoker reads the environment. A route is a line of settings: "layout_c16=false
-// disable_passes=cse,dce"; values with spaces or quotes stand in double quotes, \ escapes.
+// Knobs: the one switchboard (knobs.def). A KnobSet is a plain value: copy it, change it, pass it
+// on. Nothing else in Stoker reads the environment. A route is a line of settings:
+// "layout_c16=false disable_passes=cse,dce"; values with spaces or quotes stand in double quotes,
+// \ escapes.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -50,8 +51,8 @@ class KnobSet {
  public:
   KnobSet();  // defaults
 
-  // The defaults changed by STOKER_<NAME> variables. A STOKER_ variable that names no knob is an error;
-  // STOKER_TEST_... belongs to the tests and is left alone.
+  // The defaults changed by STOKER_<NAME> variables. A STOKER_ variable that names no knob is an
+  // error; STOKER_TEST_... belongs to the tests and is left alone.
   static Result<KnobSet> from_environment();
 
   Status set(std::string_view name, std::string_view text);

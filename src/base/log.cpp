@@ -15,7 +15,8 @@ std::atomic<LogLevel> current_level{LogLevel::kWarn};
 // Not in spdlog's global registry: a program that embeds Stoker keeps its own loggers.
 spdlog::logger& logger() {
   static const std::shared_ptr<spdlog::logger> instance = [] {
-    auto made = std::make_shared<spdlog::logger>("stoker", std::make_shared<spdlog::sinks::stderr_color_sink_mt>());
+    auto made = std::make_shared<spdlog::logger>(
+        "stoker", std::make_shared<spdlog::sinks::stderr_color_sink_mt>());
     made->set_level(spdlog::level::trace);
     made->flush_on(spdlog::level::warn);
     made->set_pattern("%H:%M:%S.%e %^%l%$ %v");
@@ -44,8 +45,8 @@ void set_log_level(LogLevel level) { current_level.store(level, std::memory_orde
 LogLevel log_level() { return current_level.load(std::memory_order_relaxed); }
 
 void log_line(LogLevel level, std::string_view text) {
-  constexpr spdlog::level::level_enum kMap[] = {spdlog::level::err, spdlog::level::warn, spdlog::level::info,
-                                                spdlog::level::debug};
+  constexpr spdlog::level::level_enum kMap[] = {spdlog::level::err, spdlog::level::warn,
+                                                spdlog::level::info, spdlog::level::debug};
   logger().log(kMap[static_cast<int>(level)], spdlog::string_view_t(text.data(), text.size()));
 }
 

@@ -41,17 +41,17 @@ Status internal_error(fmt::format_string<Args...> text, Args&&... args) {
 #define STOKER_CONCAT(a, b) STOKER_CONCAT_(a, b)
 
 // Returns from the enclosing function when the expression is an error.
-#define STOKER_TRY(expression)                            \
-  do {                                                    \
+#define STOKER_TRY(expression)                                                     \
+  do {                                                                             \
     if (::stoker::Status status_ = (expression); !status_.is_ok()) return status_; \
   } while (false)
 
 // STOKER_ASSIGN(auto x, f()): declares or assigns the value, or returns the error.
 #define STOKER_ASSIGN(target, expression) \
   STOKER_ASSIGN_(STOKER_CONCAT(result_, __LINE__), target, expression)
-#define STOKER_ASSIGN_(result, target, expression)  \
-  auto result = (expression);                       \
-  if (!result.is_ok()) return result.status();      \
+#define STOKER_ASSIGN_(result, target, expression) \
+  auto result = (expression);                      \
+  if (!result.is_ok()) return result.status();     \
   target = std::move(*result)
 
 // For programmers' mistakes only, in every build; never for what comes from outside.

@@ -12,8 +12,8 @@ namespace {
 
 inline void pause_cpu() { __builtin_ia32_pause(); }
 
-// A spin that gives the CPU away now and then: with more threads than CPUs, the member waited for may
-// need this one's time slice.
+// A spin that gives the CPU away now and then: with more threads than CPUs, the member waited for
+// may need this one's time slice.
 class Spin {
  public:
   void operator()() {

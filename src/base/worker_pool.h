@@ -1,6 +1,6 @@
-// A pool of workers that run one function at a time as a gang; the caller is worker 0. Workers spin for
-// a while after a job and then sleep, since waking a sleeping thread costs 10-30 us. Gangs of several
-// callers enter one after the other, in the order of the lock, so they cannot deadlock.
+// A pool of workers that run one function at a time as a gang; the caller is worker 0. Workers spin
+// for a while after a job and then sleep, since waking a sleeping thread costs 10-30 us. Gangs of
+// several callers enter one after the other, in the order of the lock, so they cannot deadlock.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -26,9 +26,9 @@ class GangBarrier {
 };
 
 struct WorkerPoolOptions {
-  int workers = 1;     // the caller included
-  int spin_us = 200;   // before an idle worker sleeps
-  bool pin = true;     // worker i on the i-th CPU of the process's affinity mask (worker 0 never)
+  int workers = 1;    // the caller included
+  int spin_us = 200;  // before an idle worker sleeps
+  bool pin = true;    // worker i on the i-th CPU of the process's affinity mask (worker 0 never)
 };
 
 class WorkerPool {

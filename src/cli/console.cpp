@@ -49,10 +49,11 @@ void Console::end_progress() {
 int Console::fail(const Status& status) {
   end_progress();
   std::fflush(stdout);
-  fmt::print(stderr, "stoker{}{}: {}\n", command.empty() ? "" : " ", command, status.message());
+  std::string message = status.message();
+  while (!message.empty() && message.back() == '\n') message.pop_back();
+  fmt::print(stderr, "stoker{}{}: {}\n", command.empty() ? "" : " ", command, message);
   if (json) {
-    print_json(
-        {{"error", {{"code", status_code_name(status.code())}, {"message", status.message()}}}});
+    print_json({{"error", {{"code", status_code_name(status.code())}, {"message", message}}}});
   }
   return exit_code(status.code());
 }

@@ -36,8 +36,37 @@ std::vector<std::string> command_names() {
   return names;
 }
 
+// Edit distance in which two letters that changed places count once: "biuld" is one slip.
+size_t slips(const std::string& a, const std::string& b) {
+  std::vector<std::vector<size_t>> d(a.size() + 1, std::vector<size_t>(b.size() + 1));
+  for (size_t i = 0; i <= a.size(); ++i) {
+    for (size_t j = 0; j <= b.size(); ++j) {
+      if (i == 0 || j == 0) {
+        d[i][j] = i + j;
+        continue;
+      }
+      d[i][j] =
+          std::min({d[i - 1][j] + 1, d[i][j - 1] + 1, d[i - 1][j - 1] + (a[i - 1] != b[j - 1])});
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) {
+        d[i][j] = std::min(d[i][j], d[i - 2][j - 2] + 1);
+      }
+    }
+  }
+  return d[a.size()][b.size()];
+}
+
 std::string suggestion(const std::string& word, const std::vector<std::string>& candidates) {
-  const std::string nearest = nearest_name(word, candidates);
+  constexpr size_t kLongestWord = 64;
+  if (word.size() > kLongestWord) return "";
+  std::string nearest;
+  size_t fewest = std::max<size_t>(1, word.size() / 3) + 1;
+  for (const std::string& candidate : candidates) {
+    const size_t count = slips(word, candidate);
+    if (count < fewest) {
+      fewest = count;
+      nearest = candidate;
+    }
+  }
   return nearest.empty() ? "" : fmt::format("; did you mean '{}'?", nearest);
 }
 

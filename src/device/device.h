@@ -35,8 +35,8 @@ class Device {
 
 std::unique_ptr<Device> make_cpu_device();
 
-// A device without hardware: memory with a limit, and a virtual clock that each accounted step moves by
-// what a roofline of the given peaks predicts. Tests planning, placement and scheduling.
+// A device without hardware: memory with a limit, and a virtual clock that each accounted step
+// moves by what a roofline of the given peaks predicts. Tests planning, placement and scheduling.
 struct NullDeviceOptions {
   int index = 0;
   double flops_per_second = 1e12, bytes_per_second = 1e11, launch_ns = 5000;

@@ -21,7 +21,8 @@ IsaLevel detect_isa() {
   __builtin_cpu_init();
   if (!__builtin_cpu_supports("x86-64-v3")) return IsaLevel::kBaseline;
   if (!__builtin_cpu_supports("x86-64-v4")) return IsaLevel::kV3;
-  const bool extended = __builtin_cpu_supports("avx512vnni") && __builtin_cpu_supports("avx512bf16");
+  const bool extended =
+      __builtin_cpu_supports("avx512vnni") && __builtin_cpu_supports("avx512bf16");
   return extended ? IsaLevel::kV4x : IsaLevel::kV4;
 }
 

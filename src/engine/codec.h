@@ -1,6 +1,6 @@
-// EngineContents <-> the FlatBuffers of the plan and volatile sections. Encoding is deterministic: equal
-// contents give equal bytes. Decoding takes hostile bytes: they are verified first and what is built
-// from them is bounded by their length.
+// EngineContents <-> the FlatBuffers of the plan and volatile sections. Encoding is deterministic:
+// equal contents give equal bytes. Decoding takes hostile bytes: they are verified first and what
+// is built from them is bounded by their length.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -23,8 +23,8 @@ Result<std::vector<std::byte>> encode_plan(const EngineContents& contents,
 Result<std::vector<std::byte>> encode_volatile(const Volatile& data);
 
 // Fills manifest, symbols, programs and weights (without bytes); the weights' places come back.
-Result<std::vector<WeightPlace>> decode_plan(std::span<const std::byte> section, const ReadLimits& limits,
-                                             EngineContents& contents);
+Result<std::vector<WeightPlace>> decode_plan(std::span<const std::byte> section,
+                                             const ReadLimits& limits, EngineContents& contents);
 Result<Volatile> decode_volatile(std::span<const std::byte> section);
 
 // Strings as weights: for each element its length as u64 and its bytes.

@@ -22,7 +22,8 @@ std::string joined(const std::vector<std::string>& texts) {
 }
 
 const char* kind_name(PlanTensor::Kind kind) {
-  constexpr const char* kNames[] = {"input", "output", "temporary", "weight", "shape value", "state"};
+  constexpr const char* kNames[] = {"input",  "output",      "temporary",
+                                    "weight", "shape value", "state"};
   return static_cast<size_t>(kind) < std::size(kNames) ? kNames[static_cast<size_t>(kind)] : "?";
 }
 
@@ -35,8 +36,9 @@ std::string bytes_text(int64_t bytes) {
 std::string tensor_text(const PlanProgram& program, int32_t index) {
   if (index < 0 || static_cast<size_t>(index) >= program.tensors.size()) return "-";
   const PlanTensor& tensor = program.tensors[static_cast<size_t>(index)];
-  return fmt::format("{}{}{}", dtype_name(tensor.dtype), dims_text(tensor.dims),
-                     tensor.layout == Layout::kPlain ? "" : std::string(" ") + layout_name(tensor.layout));
+  return fmt::format(
+      "{}{}{}", dtype_name(tensor.dtype), dims_text(tensor.dims),
+      tensor.layout == Layout::kPlain ? "" : std::string(" ") + layout_name(tensor.layout));
 }
 
 std::string tensors_text(const PlanProgram& program, const std::vector<int32_t>& list) {
@@ -46,18 +48,21 @@ std::string tensors_text(const PlanProgram& program, const std::vector<int32_t>&
 }
 
 std::string manifest_text(const Manifest& manifest) {
-  std::string text = fmt::format("model          {}\nmodel hash     {}\ndevice         {}\nbuilt by       Stoker {}\n",
-                                 shown(manifest.model_name), shown(manifest.model_hash), shown(manifest.device),
-                                 shown(manifest.library_version));
-  for (const auto& [key, value] : manifest.options) text += fmt::format("option         {}={}\n", shown(key), shown(value));
+  std::string text = fmt::format(
+      "model          {}\nmodel hash     {}\ndevice         {}\nbuilt by       Stoker {}\n",
+      shown(manifest.model_name), shown(manifest.model_hash), shown(manifest.device),
+      shown(manifest.library_version));
+  for (const auto& [key, value] : manifest.options)
+    text += fmt::format("option         {}={}\n", shown(key), shown(value));
   return text + fmt::format("route          {}\n", shown(manifest.route));
 }
 
 std::string symbols_text(const std::vector<PlanSymbol>& symbols) {
   std::string text;
   for (const PlanSymbol& symbol : symbols) {
-    text += fmt::format("size           {} = {}..{}, tuned for {} ({})\n", shown(symbol.name), symbol.min,
-                        symbol.max == INT64_MAX ? "any" : std::to_string(symbol.max), symbol.optimum,
+    text += fmt::format("size           {} = {}..{}, tuned for {} ({})\n", shown(symbol.name),
+                        symbol.min, symbol.max == INT64_MAX ? "any" : std::to_string(symbol.max),
+                        symbol.optimum,
                         symbol.kind == PlanSymbol::Kind::kBind ? "bound" : "free in each step");
   }
   return text;
@@ -67,17 +72,18 @@ std::string step_text(const PlanProgram& program, size_t index) {
   const PlanStep& step = program.steps[index];
   const auto family = static_cast<Family>(step.params.index());
   const auto* fallback = std::get_if<FallbackParams>(&step.params);
-  std::string text = fmt::format("  {:>4} {}  {}{}  {}{}  ({}) -> {}\n", index, shown(step.name), family_name(family),
-                                 fallback ? "(" + shown(fallback->op) + ")" : "", shown(step.tactic),
-                                 step.config.empty() ? "" : "/" + shown(step.config),
-                                 tensors_text(program, step.inputs), tensors_text(program, step.outputs));
+  std::string text =
+      fmt::format("  {:>4} {}  {}{}  {}{}  ({}) -> {}\n", index, shown(step.name),
+                  family_name(family), fallback ? "(" + shown(fallback->op) + ")" : "",
+                  shown(step.tactic), step.config.empty() ? "" : "/" + shown(step.config),
+                  tensors_text(program, step.inputs), tensors_text(program, step.outputs));
   if (!step.origins.empty()) text += fmt::format("       from {}\n", joined(step.origins));
   return text;
 }
 
 std::string program_text(const PlanProgram& program, bool verbose) {
-  std::string text = fmt::format("program {}: {} steps, {} tensors\n", shown(program.name), program.steps.size(),
-                                 program.tensors.size());
+  std::string text = fmt::format("program {}: {} steps, {} tensors\n", shown(program.name),
+                                 program.steps.size(), program.tensors.size());
   for (const PlanPort& port : program.inputs) {
     text += fmt::format("  input  {}: {}\n", shown(port.name), tensor_text(program, port.tensor));
   }
@@ -85,14 +91,16 @@ std::string program_text(const PlanProgram& program, bool verbose) {
     text += fmt::format("  output {}: {}\n", shown(port.name), tensor_text(program, port.tensor));
   }
   for (const PlanState& state : program.states) {
-    text += fmt::format("  state  {}: {}\n", shown(state.name), tensor_text(program, state.initial));
+    text +=
+        fmt::format("  state  {}: {}\n", shown(state.name), tensor_text(program, state.initial));
   }
   for (size_t i = 0; i < program.steps.size(); ++i) text += step_text(program, i);
   for (size_t i = 0; verbose && i < program.tensors.size(); ++i) {
     const PlanTensor& tensor = program.tensors[i];
-    text += fmt::format("  tensor {:>4} {} {} {}{}\n", i, kind_name(tensor.kind), shown(tensor.name),
-                        tensor_text(program, static_cast<int32_t>(i)),
-                        tensor.alias_of >= 0 ? fmt::format(" in the memory of {}", tensor.alias_of) : "");
+    text += fmt::format(
+        "  tensor {:>4} {} {} {}{}\n", i, kind_name(tensor.kind), shown(tensor.name),
+        tensor_text(program, static_cast<int32_t>(i)),
+        tensor.alias_of >= 0 ? fmt::format(" in the memory of {}", tensor.alias_of) : "");
   }
   return text;
 }
@@ -103,36 +111,41 @@ std::string weights_text(const std::vector<PlanWeight>& weights, bool verbose) {
   std::string text = fmt::format("weights: {}, {}\n", weights.size(), bytes_text(bytes));
   for (size_t i = 0; verbose && i < weights.size(); ++i) {
     const PlanWeight& weight = weights[i];
-    text += fmt::format("  {:>4} {}: {}{} packed as {}, {}{}\n", i, shown(weight.name), dtype_name(weight.dtype),
-                        shape_text(weight.shape), packing_name(weight.packing), bytes_text(weight.bytes.bytes()),
-                        weight.recipe.sources.empty() ? "" : ", from " + joined(weight.recipe.sources));
+    text += fmt::format(
+        "  {:>4} {}: {}{} packed as {}, {}{}\n", i, shown(weight.name), dtype_name(weight.dtype),
+        shape_text(weight.shape), packing_name(weight.packing), bytes_text(weight.bytes.bytes()),
+        weight.recipe.sources.empty() ? "" : ", from " + joined(weight.recipe.sources));
   }
   return text;
 }
 
 std::string certificate_text(const Certificate& certificate) {
-  if (certificate.checked_against.empty()) return "certificate: none; nothing was compared while building\n";
-  std::string text = fmt::format("certificate: checked against {}", shown(certificate.checked_against));
-  if (!certificate.data.empty()) text += fmt::format(" on {} {}", shown(certificate.data), shown(certificate.data_hash));
+  if (certificate.checked_against.empty())
+    return "certificate: none; nothing was compared while building\n";
+  std::string text =
+      fmt::format("certificate: checked against {}", shown(certificate.checked_against));
+  if (!certificate.data.empty())
+    text += fmt::format(" on {} {}", shown(certificate.data), shown(certificate.data_hash));
   text += '\n';
   for (const OutputLoss& loss : certificate.outputs) {
-    text += fmt::format("  output {}: worst absolute error {:.3g}, relative {:.3g}\n", shown(loss.output),
-                        loss.max_abs_error, loss.max_rel_error);
+    text += fmt::format("  output {}: worst absolute error {:.3g}, relative {:.3g}\n",
+                        shown(loss.output), loss.max_abs_error, loss.max_rel_error);
   }
-  for (const std::string& line : certificate.demoted) text += fmt::format("  demoted {}\n", shown(line));
+  for (const std::string& line : certificate.demoted)
+    text += fmt::format("  demoted {}\n", shown(line));
   return text;
 }
 
 std::string measurements_text(const Volatile& figures) {
   std::string text;
   for (const StepMeasurement& step : figures.steps) {
-    text += fmt::format("  measured step {}: {} elements checked, error {:.3g} of {:.3g}\n", step.step,
-                        step.check_elements, step.check_error, step.check_bound);
+    text += fmt::format("  measured step {}: {} elements checked, error {:.3g} of {:.3g}\n",
+                        step.step, step.check_elements, step.check_error, step.check_bound);
     for (const TacticTiming& timing : step.candidates) {
       text += fmt::format("    {}/{} {}\n", shown(timing.tactic), shown(timing.config),
-                          timing.refusal.empty()
-                              ? fmt::format("{:.0f} ns, {} samples", timing.median_ns, timing.samples)
-                              : "refused: " + shown(timing.refusal));
+                          timing.refusal.empty() ? fmt::format("{:.0f} ns, {} samples",
+                                                               timing.median_ns, timing.samples)
+                                                 : "refused: " + shown(timing.refusal));
     }
   }
   return text;
@@ -147,14 +160,18 @@ std::string describe_engine(const EngineContents& contents, bool verbose) {
   text += symbols_text(contents.symbols);
   for (const PlanProgram& program : contents.programs) text += program_text(program, verbose);
   text += weights_text(contents.weights, verbose);
-  text += contents.graph_text.empty() ? "graph: left out (lean engine)\n"
-                                      : fmt::format("graph: {}\n", bytes_text(static_cast<int64_t>(contents.graph_text.size())));
+  text += contents.graph_text.empty()
+              ? "graph: left out (lean engine)\n"
+              : fmt::format("graph: {}\n",
+                            bytes_text(static_cast<int64_t>(contents.graph_text.size())));
   const Volatile& figures = contents.volatile_section;
   text += certificate_text(figures.certificate);
   if (verbose) text += measurements_text(figures);
-  for (const auto& [key, value] : figures.fingerprint) text += fmt::format("machine        {}={}\n", shown(key), shown(value));
+  for (const auto& [key, value] : figures.fingerprint)
+    text += fmt::format("machine        {}={}\n", shown(key), shown(value));
   text += fmt::format("built in       {:.2f} s\n", figures.build_seconds);
-  for (const std::string& note : figures.notes) text += fmt::format("note           {}\n", shown(note));
+  for (const std::string& note : figures.notes)
+    text += fmt::format("note           {}\n", shown(note));
   return text;
 }
 

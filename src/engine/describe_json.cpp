@@ -26,7 +26,8 @@ Json dims_json(const Dims& dims) {
 // Indices may be wrong here: an engine is described before it is verified when verification fails.
 const PlanTensor* tensor_at(const PlanProgram& program, int32_t index) {
   return index >= 0 && static_cast<size_t>(index) < program.tensors.size()
-             ? &program.tensors[static_cast<size_t>(index)] : nullptr;
+             ? &program.tensors[static_cast<size_t>(index)]
+             : nullptr;
 }
 
 Json operand_json(const PlanProgram& program, int32_t index) {
@@ -55,16 +56,12 @@ Json step_json(const PlanProgram& program, const PlanStep& step) {
   for (const int32_t input : step.inputs) inputs.push_back(operand_json(program, input));
   for (const int32_t output : step.outputs) outputs.push_back(operand_json(program, output));
   const auto* fallback = std::get_if<FallbackParams>(&step.params);
-  Json json = {{"name", step.name},
-               {"family", family_name(static_cast<Family>(step.params.index()))},
-               {"tactic", step.tactic},
-               {"tactic_version", step.tactic_version},
-               {"config", step.config},
-               {"place", place_text(step.place)},
-               {"origins", step.origins},
-               {"inputs", inputs},
-               {"outputs", outputs},
-               {"after", step.after}};
+  Json json = {
+      {"name", step.name},       {"family", family_name(static_cast<Family>(step.params.index()))},
+      {"tactic", step.tactic},   {"tactic_version", step.tactic_version},
+      {"config", step.config},   {"place", place_text(step.place)},
+      {"origins", step.origins}, {"inputs", inputs},
+      {"outputs", outputs},      {"after", step.after}};
   if (fallback) json["op"] = fallback->op;
   if (!step.subprograms.empty()) json["subprograms"] = step.subprograms;
   return json;
@@ -84,8 +81,8 @@ Json program_json(const PlanProgram& program) {
 }
 
 Json weight_json(const PlanWeight& weight) {
-  return {{"name", weight.name},          {"dtype", dtype_name(weight.dtype)},
-          {"shape", weight.shape},        {"packing", packing_name(weight.packing)},
+  return {{"name", weight.name},           {"dtype", dtype_name(weight.dtype)},
+          {"shape", weight.shape},         {"packing", packing_name(weight.packing)},
           {"bytes", weight.bytes.bytes()}, {"sources", weight.recipe.sources}};
 }
 
@@ -136,7 +133,8 @@ std::string describe_engine_json(const EngineContents& contents) {
   json["symbols"] = Json::array();
   for (const PlanSymbol& symbol : contents.symbols) json["symbols"].push_back(symbol_json(symbol));
   json["programs"] = Json::array();
-  for (const PlanProgram& program : contents.programs) json["programs"].push_back(program_json(program));
+  for (const PlanProgram& program : contents.programs)
+    json["programs"].push_back(program_json(program));
   json["weights"] = Json::array();
   int64_t bytes = 0;
   for (const PlanWeight& weight : contents.weights) {
@@ -150,7 +148,8 @@ std::string describe_engine_json(const EngineContents& contents) {
   json["fingerprint"] = figures.fingerprint;
   json["build_seconds"] = figures.build_seconds;
   json["measurements"] = Json::array();
-  for (const StepMeasurement& step : figures.steps) json["measurements"].push_back(measurement_json(step));
+  for (const StepMeasurement& step : figures.steps)
+    json["measurements"].push_back(measurement_json(step));
   json["notes"] = figures.notes;
   // Names come from model files and need not be UTF-8.
   return json.dump(2, ' ', false, Json::error_handler_t::replace);

@@ -1,6 +1,6 @@
-// Reading and writing engine files (docs/formats/engine.md). Reading an untrusted file can fail, never
-// execute or leave its buffers: sizes and checksums first, then FlatBuffers verification, then the
-// semantic verifier.
+// Reading and writing engine files (docs/formats/engine.md). Reading an untrusted file can fail,
+// never execute or leave its buffers: sizes and checksums first, then FlatBuffers verification,
+// then the semantic verifier.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -12,8 +12,8 @@ namespace stoker {
 
 inline constexpr uint32_t kEngineFormatVersion = 1;
 
-// Writes to a temporary file beside `path` and renames it. On success returns the digest: 32 hex digits
-// over everything but the volatile section.
+// Writes to a temporary file beside `path` and renames it. On success returns the digest: 32 hex
+// digits over everything but the volatile section.
 Result<std::string> write_engine(const EngineContents& contents, const std::string& path);
 Result<std::string> engine_digest(const EngineContents& contents);
 
@@ -32,9 +32,10 @@ struct ReadLimits {
 Result<EngineContents> read_engine(const std::string& path, const TacticLists& tactics,
                                    const ReadLimits& limits = {});
 
-// The semantic verifier: every index inside its list, each tensor written once and before its readers,
-// the partial order acyclic and sufficient for the data flow, region programs sound, kinds, ranks,
-// dtypes and weight sizes in agreement. Shape-dependent facts are proved again at bind by check_desc.
+// The semantic verifier: every index inside its list, each tensor written once and before its
+// readers, the partial order acyclic and sufficient for the data flow, region programs sound,
+// kinds, ranks, dtypes and weight sizes in agreement. Shape-dependent facts are proved again at
+// bind by check_desc.
 Status verify_plan(const EngineContents& contents, const TacticLists& tactics);
 
 // Human-readable and JSON descriptions for `stoker inspect`.

@@ -1,5 +1,6 @@
-// Size expressions of untrusted files: "floor_div(2*a+2*b,2)*floor_div(2*c+2*d,2)*..." doubles its terms
-// with every factor, and constants may overflow; both are refused before Dim::parse sees the text.
+// Size expressions of untrusted files: "floor_div(2*a+2*b,2)*floor_div(2*c+2*d,2)*..." doubles its
+// terms with every factor, and constants may overflow; both are refused before Dim::parse sees the
+// text.
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cctype>
@@ -33,7 +34,8 @@ class Scanner {
 
  private:
   Status bad(const char* what) const {
-    return corrupt_file("size expression '{}' {} at column {}", text_.substr(0, 200), what, position_ + 1);
+    return corrupt_file("size expression '{}' {} at column {}", text_.substr(0, 200), what,
+                        position_ + 1);
   }
   char peek() const { return position_ < text_.size() ? text_[position_] : '\0'; }
   bool take(char c) { return peek() == c ? (++position_, true) : false; }
@@ -81,7 +83,8 @@ class Scanner {
       return Bound{value, 1, 0};
     }
     const size_t start = position_;
-    while (std::isalnum(static_cast<unsigned char>(peek())) || peek() == '_' || peek() == '.') ++position_;
+    while (std::isalnum(static_cast<unsigned char>(peek())) || peek() == '_' || peek() == '.')
+      ++position_;
     if (position_ == start) return bad("lacks a number or name");
     if (!take('(')) return Bound{1, 1, 1};
     STOKER_ASSIGN(const Bound a, sum(depth + 1));
@@ -101,7 +104,8 @@ class Scanner {
 
 Status check_expression(const std::string& text) {
   if (text.size() > kMaxText) {
-    return corrupt_file("a size expression of {} characters; at most {} are allowed", text.size(), kMaxText);
+    return corrupt_file("a size expression of {} characters; at most {} are allowed", text.size(),
+                        kMaxText);
   }
   return Scanner(text).run();
 }

@@ -40,41 +40,51 @@ uint64_t checksum_of(const RawHeader& raw) {
 
 Status check_version(const RawHeader& raw) {
   if (std::memcmp(raw.magic, kMagic, sizeof kMagic) != 0) {
-    return corrupt_file("not an engine file: it does not begin with the mark of one; give a file that "
-                        "`stoker build` wrote");
+    return corrupt_file(
+        "not an engine file: it does not begin with the mark of one; give a file that "
+        "`stoker build` wrote");
   }
   if (raw.format_version > kEngineFormatVersion) {
-    return corrupt_file("engine format {} is newer than this library's {}: rebuild the engine or update Stoker",
-                        raw.format_version, kEngineFormatVersion);
+    return corrupt_file(
+        "engine format {} is newer than this library's {}: rebuild the engine or update Stoker",
+        raw.format_version, kEngineFormatVersion);
   }
-  if (raw.format_version == 0) return corrupt_file("engine format 0 does not exist: the file is damaged");
+  if (raw.format_version == 0)
+    return corrupt_file("engine format 0 does not exist: the file is damaged");
   return Status::ok();
 }
 
 Status check_frame(const RawHeader& raw, int64_t file_bytes) {
   const uint64_t found = checksum_of(raw);
   if (found != raw.checksum) {
-    return corrupt_file("the header's checksum is {:016x}, expected {:016x}: the file is damaged, copy it again",
-                        found, raw.checksum);
+    return corrupt_file(
+        "the header's checksum is {:016x}, expected {:016x}: the file is damaged, copy it again",
+        found, raw.checksum);
   }
-  const bool zeros = std::all_of(std::begin(raw.zeros), std::end(raw.zeros), [](std::byte b) { return b == std::byte{0}; });
-  if (raw.header_bytes != kHeaderBytes || raw.section_count != kSectionCount || raw.reserved != 0 || !zeros) {
-    return corrupt_file("the header has {} bytes and {} sections, expected {} and {}", raw.header_bytes,
-                        raw.section_count, kHeaderBytes, kSectionCount);
+  const bool zeros = std::all_of(std::begin(raw.zeros), std::end(raw.zeros),
+                                 [](std::byte b) { return b == std::byte{0}; });
+  if (raw.header_bytes != kHeaderBytes || raw.section_count != kSectionCount || raw.reserved != 0 ||
+      !zeros) {
+    return corrupt_file("the header has {} bytes and {} sections, expected {} and {}",
+                        raw.header_bytes, raw.section_count, kHeaderBytes, kSectionCount);
   }
   if (raw.file_bytes != static_cast<uint64_t>(file_bytes)) {
-    return corrupt_file("the file has {} bytes, its header says {}: it is {}, copy it again", file_bytes,
-                        raw.file_bytes, static_cast<uint64_t>(file_bytes) < raw.file_bytes ? "truncated" : "overlong");
+    return corrupt_file(
+        "the file has {} bytes, its header says {}: it is {}, copy it again", file_bytes,
+        raw.file_bytes,
+        static_cast<uint64_t>(file_bytes) < raw.file_bytes ? "truncated" : "overlong");
   }
   return Status::ok();
 }
 
 Result<std::string> version_text(const RawHeader& raw) {
   const char* end = std::find(std::begin(raw.library_version), std::end(raw.library_version), '\0');
-  if (end == std::end(raw.library_version)) return corrupt_file("the header's library version has no end");
+  if (end == std::end(raw.library_version))
+    return corrupt_file("the header's library version has no end");
   const std::string text(raw.library_version, end);
-  const bool clean = std::all_of(end, std::end(raw.library_version), [](char c) { return c == '\0'; }) &&
-                     std::all_of(text.begin(), text.end(), [](char c) { return c > ' ' && c < '\x7f'; });
+  const bool clean =
+      std::all_of(end, std::end(raw.library_version), [](char c) { return c == '\0'; }) &&
+      std::all_of(text.begin(), text.end(), [](char c) { return c > ' ' && c < '\x7f'; });
   if (!clean) return corrupt_file("the header's library version is not plain text");
   return text;
 }
@@ -114,8 +124,9 @@ std::array<std::byte, kHeaderBytes> encode_header(const Header& header) {
 
 Result<Header> decode_header(std::span<const std::byte> bytes, int64_t file_bytes) {
   if (bytes.size() < static_cast<size_t>(kHeaderBytes)) {
-    return corrupt_file("the file has {} bytes, an engine has at least {}: it is truncated or no engine", bytes.size(),
-                        kHeaderBytes);
+    return corrupt_file(
+        "the file has {} bytes, an engine has at least {}: it is truncated or no engine",
+        bytes.size(), kHeaderBytes);
   }
   RawHeader raw;
   std::memcpy(&raw, bytes.data(), sizeof raw);
@@ -131,13 +142,17 @@ Result<Header> decode_header(std::span<const std::byte> bytes, int64_t file_byte
     if (section.kind != static_cast<uint32_t>(i + 1) || section.reserved != 0 ||
         section.offset != static_cast<uint64_t>(offset) || offset > file_bytes ||
         section.bytes > static_cast<uint64_t>(file_bytes - offset)) {
-      return corrupt_file("section {} of kind {} is said to lie at {} with {} bytes; expected kind {} at {} inside "
-                          "a file of {} bytes", i, section.kind, section.offset, section.bytes, i + 1, offset, file_bytes);
+      return corrupt_file(
+          "section {} of kind {} is said to lie at {} with {} bytes; expected kind {} at {} inside "
+          "a file of {} bytes",
+          i, section.kind, section.offset, section.bytes, i + 1, offset, file_bytes);
     }
-    header.sections[static_cast<size_t>(i)] = {offset, static_cast<int64_t>(section.bytes), section.checksum};
+    header.sections[static_cast<size_t>(i)] = {offset, static_cast<int64_t>(section.bytes),
+                                               section.checksum};
     end = offset + static_cast<int64_t>(section.bytes);
   }
-  if (end != file_bytes) return corrupt_file("the sections end at byte {}, the file at {}", end, file_bytes);
+  if (end != file_bytes)
+    return corrupt_file("the sections end at byte {}, the file at {}", end, file_bytes);
   return header;
 }
 

@@ -1,5 +1,5 @@
-// The frame of an engine file: header, section table, alignment (docs/formats/engine.md). Everything is
-// little-endian.
+// The frame of an engine file: header, section table, alignment (docs/formats/engine.md).
+// Everything is little-endian.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -16,7 +16,7 @@ namespace stoker::engine {
 inline constexpr int64_t kHeaderBytes = 256;
 inline constexpr int64_t kSectionAlignment = 4096;
 inline constexpr int64_t kWeightAlignment = 64;
-inline constexpr int64_t kMaxVersionText = 31;          // bytes of the library version in the header
+inline constexpr int64_t kMaxVersionText = 31;  // bytes of the library version in the header
 inline constexpr int64_t kMaxTableSection = int64_t{1} << 30;  // plan, graph text, volatile
 
 enum class SectionKind : uint32_t { kPlan = 1, kGraph = 2, kWeights = 3, kVolatile = 4 };

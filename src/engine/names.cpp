@@ -22,6 +22,8 @@ std::vector<std::string> dtype_names() { return list_names<DType>(kDTypeCount, d
 std::vector<std::string> layout_names() { return list_names<Layout>(256, layout_name); }
 std::vector<std::string> packing_names() { return list_names<Packing>(256, packing_name); }
 std::vector<std::string> family_names() { return list_names<Family>(kFamilyCount, family_name); }
-std::vector<std::string> region_op_names() { return list_names<RegionOp>(kRegionOpCount, region_op_name); }
+std::vector<std::string> region_op_names() {
+  return list_names<RegionOp>(kRegionOpCount, region_op_name);
+}
 
 }  // namespace stoker::engine

@@ -1,5 +1,6 @@
-// The plan data model: what an engine file holds, as plain structs. A plan is data only: tactic names,
-// packed descs, shape expressions; never IR and never code. The graph in IR form travels beside it as text.
+// The plan data model: what an engine file holds, as plain structs. A plan is data only: tactic
+// names, packed descs, shape expressions; never IR and never code. The graph in IR form travels
+// beside it as text.
 //
 // A plan is thread-neutral: steps with a partial order. Worker assignment, exact buffer offsets and
 // configs for another shape are decided at bind by src/plan.
@@ -25,8 +26,8 @@ struct Place {
 };
 std::string place_text(const Place& place);  // "cpu", "cuda:0", "null:0"
 
-// A named size of the plan. Bind symbols enter the binding key; step symbols change from run to run up
-// to `max`, buffers being placed for `max` once.
+// A named size of the plan. Bind symbols enter the binding key; step symbols change from run to run
+// up to `max`, buffers being placed for `max` once.
 struct PlanSymbol {
   enum class Kind : uint8_t { kBind, kStep };
   std::string name;
@@ -56,17 +57,17 @@ struct PlanTensor {
 };
 
 struct PlanStep {
-  std::string name;      // of the lowered node
-  Params params;         // the desc's parameters; operands come from the tensors
-  Dims param_dims;       // region: extents; copy: starts; written into params at bind
+  std::string name;  // of the lowered node
+  Params params;     // the desc's parameters; operands come from the tensors
+  Dims param_dims;   // region: extents; copy: starts; written into params at bind
   std::vector<int32_t> inputs, outputs;  // tensors of the program; -1: absent
-  std::vector<int32_t> after;            // earlier steps that must have finished (data and reuse order)
+  std::vector<int32_t> after;  // earlier steps that must have finished (data and reuse order)
   Place place;
   std::string tactic;
   int32_t tactic_version = 0;
   std::string config;
-  std::vector<std::string> origins;      // node names of the model file
-  std::vector<int32_t> subprograms;      // control flow: programs that this step runs
+  std::vector<std::string> origins;  // node names of the model file
+  std::vector<int32_t> subprograms;  // control flow: programs that this step runs
 };
 
 struct PlanPort {
@@ -89,8 +90,9 @@ struct PlanProgram {
   std::vector<PlanState> states;
 };
 
-// How a packed weight came to be: a small program over source tensors, run by the reference ops and the
-// pack functions, all scales frozen. Operand numbering: the sources, then the outputs of the steps.
+// How a packed weight came to be: a small program over source tensors, run by the reference ops and
+// the pack functions, all scales frozen. Operand numbering: the sources, then the outputs of the
+// steps.
 struct RecipeStep {
   std::string op;
   Attributes attributes;
@@ -101,7 +103,7 @@ struct RecipeStep {
 struct WeightRecipe {
   std::vector<std::string> sources;  // names in the model file
   std::vector<RecipeStep> steps;
-  int32_t result = 0;                // operand number of the canonical weight, packed afterwards
+  int32_t result = 0;  // operand number of the canonical weight, packed afterwards
 };
 
 struct PlanWeight {
@@ -119,15 +121,15 @@ struct Manifest {
   std::string model_hash;                      // content hash of the source file
   std::string device;                          // "cpu"
   std::map<std::string, std::string> options;  // build options that enter the engine key
-  std::string route;                           // full effective route: every knob that enters the key
+  std::string route;  // full effective route: every knob that enters the key
 };
 
 // Figures of this build and this machine; outside the digest.
 struct TacticTiming {
   std::string tactic, config;
-  double median_ns = 0;     // 0: not timed
+  double median_ns = 0;  // 0: not timed
   int32_t samples = 0;
-  std::string refusal;      // why it could not or may not run; empty: it could
+  std::string refusal;  // why it could not or may not run; empty: it could
 };
 struct StepMeasurement {
   int32_t step = 0;

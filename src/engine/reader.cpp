@@ -25,10 +25,12 @@ struct Loaded {
 Status check_gap(const InputFile& file, int64_t begin, int64_t end) {
   std::vector<std::byte> gap(static_cast<size_t>(end - begin));
   STOKER_TRY(file.read_at(begin, gap));
-  const auto found = std::find_if(gap.begin(), gap.end(), [](std::byte b) { return b != std::byte{0}; });
+  const auto found =
+      std::find_if(gap.begin(), gap.end(), [](std::byte b) { return b != std::byte{0}; });
   if (found == gap.end()) return Status::ok();
-  return corrupt_file("byte {} lies between two sections and is not zero: the file is damaged, copy it again",
-                      begin + (found - gap.begin()));
+  return corrupt_file(
+      "byte {} lies between two sections and is not zero: the file is damaged, copy it again",
+      begin + (found - gap.begin()));
 }
 
 Result<Loaded> read_section(const InputFile& file, const Header& header, int index) {
@@ -36,47 +38,56 @@ Result<Loaded> read_section(const InputFile& file, const Header& header, int ind
   const char* name = engine::section_name(index);
   const bool is_weights = index == static_cast<int>(engine::SectionKind::kWeights) - 1;
   if (!is_weights && section.bytes > engine::kMaxTableSection) {
-    return error(StatusCode::kResourceExhausted, "section {} has {} bytes, at most {} are read", name, section.bytes,
-                 engine::kMaxTableSection);
+    return error(StatusCode::kResourceExhausted, "section {} has {} bytes, at most {} are read",
+                 name, section.bytes, engine::kMaxTableSection);
   }
   const Section* before = index > 0 ? &header.sections[static_cast<size_t>(index) - 1] : nullptr;
-  STOKER_TRY(check_gap(file, before ? before->offset + before->bytes : engine::kHeaderBytes, section.offset));
+  STOKER_TRY(check_gap(file, before ? before->offset + before->bytes : engine::kHeaderBytes,
+                       section.offset));
   Loaded loaded;
   loaded.memory = allocate_aligned(section.bytes);
   if (!loaded.memory) {
-    return error(StatusCode::kResourceExhausted, "no memory for the {} bytes of section {}", section.bytes, name);
+    return error(StatusCode::kResourceExhausted, "no memory for the {} bytes of section {}",
+                 section.bytes, name);
   }
   loaded.bytes = {static_cast<std::byte*>(loaded.memory.get()), static_cast<size_t>(section.bytes)};
   STOKER_TRY(file.read_at(section.offset, loaded.bytes));
   const uint64_t checksum = hash64(loaded.bytes);
   if (checksum != section.checksum) {
-    return corrupt_file("section {} has checksum {:016x}, expected {:016x}: the file is damaged, copy it again", name,
-                        checksum, section.checksum);
+    return corrupt_file(
+        "section {} has checksum {:016x}, expected {:016x}: the file is damaged, copy it again",
+        name, checksum, section.checksum);
   }
   return loaded;
 }
 
-Status check_place(const PlanWeight& weight, const WeightPlace& place, int64_t& end, int64_t section_bytes) {
+Status check_place(const PlanWeight& weight, const WeightPlace& place, int64_t& end,
+                   int64_t section_bytes) {
   // The exact layout that the writer makes: in order, without gaps but those of the alignment.
   const int64_t expected = round_up(end, engine::kWeightAlignment);
-  if (place.offset != expected || place.bytes > section_bytes || place.offset > section_bytes - place.bytes) {
-    return corrupt_file("weight {} is said to lie at {} with {} bytes, expected at {} inside a section of {}",
-                        weight.name, place.offset, place.bytes, expected, section_bytes);
+  if (place.offset != expected || place.bytes > section_bytes ||
+      place.offset > section_bytes - place.bytes) {
+    return corrupt_file(
+        "weight {} is said to lie at {} with {} bytes, expected at {} inside a section of {}",
+        weight.name, place.offset, place.bytes, expected, section_bytes);
   }
   end = place.offset + place.bytes;
   return Status::ok();
 }
 
 // Tensors over the section's memory, which each of them keeps alive.
-Status attach_weights(EngineContents& contents, const std::vector<WeightPlace>& places, const Loaded& loaded) {
+Status attach_weights(EngineContents& contents, const std::vector<WeightPlace>& places,
+                      const Loaded& loaded) {
   int64_t end = 0;
   for (size_t i = 0; i < contents.weights.size(); ++i) {
     PlanWeight& weight = contents.weights[i];
     const WeightPlace& place = places[i];
     STOKER_TRY(check_place(weight, place, end, static_cast<int64_t>(loaded.bytes.size())));
-    const auto bytes = loaded.bytes.subspan(static_cast<size_t>(place.offset), static_cast<size_t>(place.bytes));
+    const auto bytes =
+        loaded.bytes.subspan(static_cast<size_t>(place.offset), static_cast<size_t>(place.bytes));
     if (weight.packing != Packing::kNone) {
-      STOKER_ASSIGN(weight.bytes, Tensor::wrap(DType::kU8, {place.bytes}, bytes.data(), loaded.memory));
+      STOKER_ASSIGN(weight.bytes,
+                    Tensor::wrap(DType::kU8, {place.bytes}, bytes.data(), loaded.memory));
       continue;
     }
     const Result<int64_t> count = element_count(weight.shape);
@@ -88,10 +99,12 @@ Status attach_weights(EngineContents& contents, const std::vector<WeightPlace>& 
     }
     const Result<int64_t> expected = byte_size(weight.dtype, *count);
     if (!expected.is_ok() || *expected != place.bytes || weight.dtype == DType::kInvalid) {
-      return corrupt_file("weight {} of {}{} has {} bytes, expected {}", weight.name, dtype_name(weight.dtype),
-                          shape_text(weight.shape), place.bytes, expected.is_ok() ? *expected : -1);
+      return corrupt_file("weight {} of {}{} has {} bytes, expected {}", weight.name,
+                          dtype_name(weight.dtype), shape_text(weight.shape), place.bytes,
+                          expected.is_ok() ? *expected : -1);
     }
-    STOKER_ASSIGN(weight.bytes, Tensor::wrap(weight.dtype, weight.shape, bytes.data(), loaded.memory));
+    STOKER_ASSIGN(weight.bytes,
+                  Tensor::wrap(weight.dtype, weight.shape, bytes.data(), loaded.memory));
   }
   if (end == static_cast<int64_t>(loaded.bytes.size())) return Status::ok();
   return corrupt_file("the weights end at byte {} of a section of {}", end, loaded.bytes.size());
@@ -99,8 +112,8 @@ Status attach_weights(EngineContents& contents, const std::vector<WeightPlace>& 
 
 Result<EngineContents> read_contents(const InputFile& file, const ReadLimits& limits) {
   if (file.bytes() > limits.max_file_bytes) {
-    return error(StatusCode::kResourceExhausted, "the file has {} bytes, at most {} are read", file.bytes(),
-                 limits.max_file_bytes);
+    return error(StatusCode::kResourceExhausted, "the file has {} bytes, at most {} are read",
+                 file.bytes(), limits.max_file_bytes);
   }
   std::vector<std::byte> head(static_cast<size_t>(std::min(file.bytes(), engine::kHeaderBytes)));
   STOKER_TRY(file.read_at(0, head));
@@ -111,8 +124,8 @@ Result<EngineContents> read_contents(const InputFile& file, const ReadLimits& li
   const auto places = engine::decode_plan(plan.bytes, limits, contents);
   if (!places.is_ok()) return places.status().at("section plan");
   if (contents.manifest.library_version != header.library_version) {
-    return corrupt_file("header and manifest name different library versions, {} and {}", header.library_version,
-                        contents.manifest.library_version);
+    return corrupt_file("header and manifest name different library versions, {} and {}",
+                        header.library_version, contents.manifest.library_version);
   }
   STOKER_ASSIGN(const Loaded graph, read_section(file, header, 1));
   contents.graph_text.assign(reinterpret_cast<const char*>(graph.bytes.data()), graph.bytes.size());
@@ -127,7 +140,8 @@ Result<EngineContents> read_contents(const InputFile& file, const ReadLimits& li
 
 }  // namespace
 
-Result<EngineContents> read_engine(const std::string& path, const TacticLists& tactics, const ReadLimits& limits) {
+Result<EngineContents> read_engine(const std::string& path, const TacticLists& tactics,
+                                   const ReadLimits& limits) {
   STOKER_ASSIGN(const InputFile file, InputFile::open(path));
   Result<EngineContents> contents = read_contents(file, limits);
   if (!contents.is_ok()) return contents.status().at(path);

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <set>
 
 #include "base/status.h"
@@ -9,6 +10,7 @@ namespace {
 
 constexpr int kMaxRank = 8;
 constexpr int32_t kMaxRecipeOutputs = 1024;
+constexpr int64_t kMaxPackedPoints = int64_t{1} << 42;
 
 Status check_symbols(const std::vector<PlanSymbol>& symbols) {
   std::set<std::string> names;
@@ -16,10 +18,11 @@ Status check_symbols(const std::vector<PlanSymbol>& symbols) {
     if (symbol.name.empty() || !names.insert(symbol.name).second) {
       return corrupt_file("symbol '{}' is unnamed or stands twice", symbol.name);
     }
-    if (symbol.kind > PlanSymbol::Kind::kStep) return corrupt_file("symbol {} is of unknown kind", symbol.name);
+    if (symbol.kind > PlanSymbol::Kind::kStep)
+      return corrupt_file("symbol {} is of unknown kind", symbol.name);
     if (symbol.min < 0 || symbol.min > symbol.max || symbol.optimum < 0) {
-      return corrupt_file("symbol {} has the range {}..{} and optimum {}", symbol.name, symbol.min, symbol.max,
-                          symbol.optimum);
+      return corrupt_file("symbol {} has the range {}..{} and optimum {}", symbol.name, symbol.min,
+                          symbol.max, symbol.optimum);
     }
   }
   return Status::ok();
@@ -27,13 +30,15 @@ Status check_symbols(const std::vector<PlanSymbol>& symbols) {
 
 Status check_recipe(const WeightRecipe& recipe) {
   // -1, or nothing at all: the weight was made by the builder and has no source.
-  if (recipe.sources.empty() && recipe.steps.empty() && recipe.result <= 0 && recipe.result >= -1) return Status::ok();
+  if (recipe.sources.empty() && recipe.steps.empty() && recipe.result <= 0 && recipe.result >= -1)
+    return Status::ok();
   int64_t operands = static_cast<int64_t>(recipe.sources.size());
   for (size_t i = 0; i < recipe.steps.size(); ++i) {
     const RecipeStep& step = recipe.steps[i];
     for (const int32_t input : step.inputs) {
       if (input < -1 || input >= operands) {
-        return corrupt_file("recipe step {} ({}) takes operand {} of {}", i, step.op, input, operands);
+        return corrupt_file("recipe step {} ({}) takes operand {} of {}", i, step.op, input,
+                            operands);
       }
     }
     if (step.op.empty() || step.output_count < 1 || step.output_count > kMaxRecipeOutputs) {
@@ -45,23 +50,38 @@ Status check_recipe(const WeightRecipe& recipe) {
   return corrupt_file("the recipe's result is operand {} of {}", recipe.result, operands);
 }
 
+// Loops over a packing run over all extents, so that an empty weight must not hide huge ones.
+bool packable(const PlanWeight& weight) {
+  int64_t points = 1;
+  for (const int64_t extent : weight.shape) {
+    const int64_t factor = std::max<int64_t>(extent, 1);
+    if (__builtin_mul_overflow(points, factor, &points) || points > kMaxPackedPoints) return false;
+  }
+  return weight.dtype != DType::kString;
+}
+
 Status check_weight(const PlanWeight& weight) {
   if (weight.dtype == DType::kInvalid || static_cast<int>(weight.dtype) >= kDTypeCount) {
     return corrupt_file("dtype {}", static_cast<int>(weight.dtype));
   }
-  if (weight.shape.size() > kMaxRank) return corrupt_file("rank {}, at most {}", weight.shape.size(), kMaxRank);
+  if (weight.shape.size() > kMaxRank)
+    return corrupt_file("rank {}, at most {}", weight.shape.size(), kMaxRank);
   const Result<int64_t> count = element_count(weight.shape);
   if (!count.is_ok()) return corrupt_file("{}", count.status().message());
-  if (!weight.bytes.defined()) return corrupt_file("has no data: an engine cannot run with missing weights");
+  if (!weight.bytes.defined())
+    return corrupt_file("has no data: an engine cannot run with missing weights");
   const bool packed = weight.packing != Packing::kNone;
-  const bool agrees = packed ? weight.bytes.dtype() == DType::kU8 && weight.bytes.rank() == 1
-                             : weight.bytes.dtype() == weight.dtype && weight.bytes.shape() == weight.shape;
+  const bool agrees =
+      packed ? weight.bytes.dtype() == DType::kU8 && weight.bytes.rank() == 1
+             : weight.bytes.dtype() == weight.dtype && weight.bytes.shape() == weight.shape;
   if (!agrees) {
-    return corrupt_file("holds {}{}, expected {}{}", dtype_name(weight.bytes.dtype()), shape_text(weight.bytes.shape()),
-                        packed ? "u8" : dtype_name(weight.dtype), packed ? "[bytes]" : shape_text(weight.shape));
+    return corrupt_file("holds {}{}, expected {}{}", dtype_name(weight.bytes.dtype()),
+                        shape_text(weight.bytes.shape()), packed ? "u8" : dtype_name(weight.dtype),
+                        packed ? "[bytes]" : shape_text(weight.shape));
   }
-  if (packed && (weight.dtype == DType::kString || *count == 0)) {
-    return corrupt_file("{}{} cannot be packed", dtype_name(weight.dtype), shape_text(weight.shape));
+  if (packed && !packable(weight)) {
+    return corrupt_file("{}{} cannot be packed", dtype_name(weight.dtype),
+                        shape_text(weight.shape));
   }
   return check_recipe(weight.recipe);
 }
@@ -77,7 +97,8 @@ Status check_calls(const std::vector<PlanProgram>& programs) {
     }
   }
   for (size_t start = 0; start < programs.size(); ++start) {
-    std::vector<std::pair<size_t, size_t>> path;  // program, next call; no recursion: depth is the file's
+    std::vector<std::pair<size_t, size_t>>
+        path;  // program, next call; no recursion: depth is the file's
     if (state[start] == kNew) path.emplace_back(start, 0);
     while (!path.empty()) {
       auto& [program, next] = path.back();
@@ -88,7 +109,8 @@ Status check_calls(const std::vector<PlanProgram>& programs) {
         continue;
       }
       const auto target = static_cast<size_t>(calls[program][next++]);
-      if (state[target] == kOpen) return corrupt_file("program {} calls itself", programs[target].name);
+      if (state[target] == kOpen)
+        return corrupt_file("program {} calls itself", programs[target].name);
       if (state[target] == kNew) path.emplace_back(target, 0);
     }
   }

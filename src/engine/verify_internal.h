@@ -10,13 +10,15 @@ namespace stoker::engine {
 Status verify_tensors(const EngineContents& contents, const PlanProgram& program);
 
 // Steps of one program: operands, params, tactics, packed sizes. The tensors are sound.
-Status verify_steps(const EngineContents& contents, const PlanProgram& program, const TacticLists& tactics);
+Status verify_steps(const EngineContents& contents, const PlanProgram& program,
+                    const TacticLists& tactics);
 
 // Ports and states, one writer a storage, and an order that makes every writer finish before its
 // readers. Tensors and steps are sound.
 Status verify_order(const PlanProgram& program);
 
-// Tensor `index` with the dims that are numbers; others are -1. Packing and constness from the weight.
+// Tensor `index` with the dims that are numbers; others are -1. Packing and constness from the
+// weight.
 TensorDesc operand_desc(const EngineContents& contents, const PlanProgram& program, int32_t index);
 
 }  // namespace stoker::engine

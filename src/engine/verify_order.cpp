@@ -1,5 +1,5 @@
-// Data flow of one program. Tensors that share memory form a storage; a storage is written by one step at
-// most, which must have finished before any reader starts, whatever the workers' speed.
+// Data flow of one program. Tensors that share memory form a storage; a storage is written by one
+// step at most, which must have finished before any reader starts, whatever the workers' speed.
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <vector>
@@ -17,8 +17,13 @@ constexpr int64_t kSearchBudget = 100'000'000;  // edges looked at per program
 class OrderVerifier {
  public:
   explicit OrderVerifier(const PlanProgram& program)
-      : program_(program), count_(program.tensors.size()), storage_(count_), final_(count_),
-        writer_(count_, -1), output_(count_, -1), seen_(program.steps.size(), -1) {}
+      : program_(program),
+        count_(program.tensors.size()),
+        storage_(count_),
+        final_(count_),
+        writer_(count_, -1),
+        output_(count_, -1),
+        seen_(program.steps.size(), -1) {}
 
   Status run() {
     STOKER_TRY(check_states());
@@ -31,7 +36,9 @@ class OrderVerifier {
   }
 
  private:
-  const PlanTensor& tensor(int32_t index) const { return program_.tensors[static_cast<size_t>(index)]; }
+  const PlanTensor& tensor(int32_t index) const {
+    return program_.tensors[static_cast<size_t>(index)];
+  }
   size_t storage(int32_t index) const { return storage_[static_cast<size_t>(index)]; }
   bool in_range(int32_t index) const { return index >= 0 && static_cast<size_t>(index) < count_; }
   std::string step_text(int64_t index) const {
@@ -41,21 +48,25 @@ class OrderVerifier {
   Status check_states() {
     std::vector<bool> used(count_);
     for (const PlanState& state : program_.states) {
-      if (!in_range(state.initial) || !in_range(state.final_value) || tensor(state.initial).kind != Kind::kState ||
+      if (!in_range(state.initial) || !in_range(state.final_value) ||
+          tensor(state.initial).kind != Kind::kState ||
           tensor(state.final_value).kind != Kind::kState || tensor(state.initial).alias_of != -1) {
-        return corrupt_file("state {} names tensors {} and {}, which are not states", state.name, state.initial,
-                            state.final_value);
+        return corrupt_file("state {} names tensors {} and {}, which are not states", state.name,
+                            state.initial, state.final_value);
       }
       const PlanTensor& from = tensor(state.initial);
       const PlanTensor& to = tensor(state.final_value);
       if (from.dtype != to.dtype || from.dims != to.dims) {
-        return corrupt_file("state {} changes from {}{} to {}{}", state.name, dtype_name(from.dtype),
-                            dims_text(from.dims), dtype_name(to.dtype), dims_text(to.dims));
+        return corrupt_file("state {} changes from {}{} to {}{}", state.name,
+                            dtype_name(from.dtype), dims_text(from.dims), dtype_name(to.dtype),
+                            dims_text(to.dims));
       }
-      if (used[static_cast<size_t>(state.initial)] || used[static_cast<size_t>(state.final_value)]) {
+      if (used[static_cast<size_t>(state.initial)] ||
+          used[static_cast<size_t>(state.final_value)]) {
         return corrupt_file("state {} shares a tensor with another state", state.name);
       }
-      used[static_cast<size_t>(state.initial)] = used[static_cast<size_t>(state.final_value)] = true;
+      used[static_cast<size_t>(state.initial)] = used[static_cast<size_t>(state.final_value)] =
+          true;
     }
     for (size_t i = 0; i < count_; ++i) {
       const PlanTensor& t = program_.tensors[i];
@@ -66,12 +77,13 @@ class OrderVerifier {
     return Status::ok();
   }
 
-  // Aliases point to earlier tensors, so one pass finds the roots. A state's final value lies where its
-  // initial one does.
+  // Aliases point to earlier tensors, so one pass finds the roots. A state's final value lies where
+  // its initial one does.
   void join_storages() {
     std::vector<int32_t> initial_of(count_, -1);
     for (const PlanState& state : program_.states) {
-      if (state.final_value != state.initial) initial_of[static_cast<size_t>(state.final_value)] = state.initial;
+      if (state.final_value != state.initial)
+        initial_of[static_cast<size_t>(state.final_value)] = state.initial;
     }
     for (size_t i = 0; i < count_; ++i) {
       const int32_t alias = program_.tensors[i].alias_of;
@@ -88,14 +100,17 @@ class OrderVerifier {
   Status check_inputs() {
     std::vector<bool> fed(count_);
     for (const PlanPort& port : program_.inputs) {
-      if (!in_range(port.tensor) || tensor(port.tensor).kind != Kind::kInput || fed[static_cast<size_t>(port.tensor)]) {
-        return corrupt_file("input {} names tensor {}, expected an input tensor of its own", port.name, port.tensor);
+      if (!in_range(port.tensor) || tensor(port.tensor).kind != Kind::kInput ||
+          fed[static_cast<size_t>(port.tensor)]) {
+        return corrupt_file("input {} names tensor {}, expected an input tensor of its own",
+                            port.name, port.tensor);
       }
       fed[static_cast<size_t>(port.tensor)] = true;
     }
     for (size_t i = 0; i < count_; ++i) {
       if (program_.tensors[i].kind == Kind::kInput && !fed[i]) {
-        return corrupt_file("tensor {} is an input that the program does not list", program_.tensors[i].name);
+        return corrupt_file("tensor {} is an input that the program does not list",
+                            program_.tensors[i].name);
       }
     }
     return Status::ok();
@@ -108,8 +123,9 @@ class OrderVerifier {
       const size_t root = storage_[i];
       const Kind kind = program_.tensors[root].kind;
       if ((kind != Kind::kTemporary && kind != Kind::kOutput) || output_[root] >= 0) {
-        return corrupt_file("output tensor {} shares memory with another output or with what no step writes",
-                            program_.tensors[i].name);
+        return corrupt_file(
+            "output tensor {} shares memory with another output or with what no step writes",
+            program_.tensors[i].name);
       }
       output_[root] = static_cast<int32_t>(i);
     }
@@ -124,12 +140,13 @@ class OrderVerifier {
         const Kind kind = program_.tensors[root].kind;
         const bool state = kind == Kind::kState && final_[static_cast<size_t>(output)];
         if (kind != Kind::kTemporary && kind != Kind::kOutput && !state) {
-          return corrupt_file("{} writes {}, which is not a step's to write", step_text(static_cast<int64_t>(s)),
-                              tensor(output).name);
+          return corrupt_file("{} writes {}, which is not a step's to write",
+                              step_text(static_cast<int64_t>(s)), tensor(output).name);
         }
         if (writer_[root] >= 0) {
-          return corrupt_file("{} writes the memory of {}, which {} has written", step_text(static_cast<int64_t>(s)),
-                              tensor(output).name, step_text(writer_[root]));
+          return corrupt_file("{} writes the memory of {}, which {} has written",
+                              step_text(static_cast<int64_t>(s)), tensor(output).name,
+                              step_text(writer_[root]));
         }
         writer_[root] = static_cast<int32_t>(s);
       }
@@ -149,7 +166,8 @@ class OrderVerifier {
   Status check_read(int32_t step, int32_t input) {
     const size_t root = storage(input);
     const Kind kind = program_.tensors[root].kind;
-    if (kind == Kind::kInput || kind == Kind::kWeight || kind == Kind::kShapeValue) return Status::ok();
+    if (kind == Kind::kInput || kind == Kind::kWeight || kind == Kind::kShapeValue)
+      return Status::ok();
     const int32_t writer = writer_[root];
     const bool before_writer = kind == Kind::kState && !final_[static_cast<size_t>(input)];
     if (before_writer) {
@@ -166,8 +184,8 @@ class OrderVerifier {
   Status expect_order(int32_t first, int32_t second, int32_t input) {
     if (first < second && reaches(second, first)) return Status::ok();
     if (budget_ < 0) return corrupt_file("the order of the steps is too indirect to be proved");
-    return corrupt_file("{} must finish before {} because of {}, but the order does not say so", step_text(first),
-                        step_text(second), tensor(input).name);
+    return corrupt_file("{} must finish before {} because of {}, but the order does not say so",
+                        step_text(first), step_text(second), tensor(input).name);
   }
 
   // Is `target` an ancestor of `from`? Direct predecessors first: nearly every question ends there.
@@ -193,18 +211,22 @@ class OrderVerifier {
   Status check_outputs() {
     std::vector<bool> given(count_);
     for (const PlanPort& port : program_.outputs) {
-      if (!in_range(port.tensor)) return corrupt_file("output {} names tensor {} of {}", port.name, port.tensor, count_);
+      if (!in_range(port.tensor))
+        return corrupt_file("output {} names tensor {} of {}", port.name, port.tensor, count_);
       const PlanTensor& t = tensor(port.tensor);
       if (t.kind != Kind::kOutput) {
         return corrupt_file("output {} names {}, which is not an output tensor", port.name, t.name);
       }
-      if (given[static_cast<size_t>(port.tensor)]) return corrupt_file("two outputs name {}", t.name);
+      if (given[static_cast<size_t>(port.tensor)])
+        return corrupt_file("two outputs name {}", t.name);
       given[static_cast<size_t>(port.tensor)] = true;
-      if (writer_[storage(port.tensor)] < 0) return corrupt_file("output {} is never written", port.name);
+      if (writer_[storage(port.tensor)] < 0)
+        return corrupt_file("output {} is never written", port.name);
     }
     for (size_t i = 0; i < count_; ++i) {
       if (program_.tensors[i].kind == Kind::kOutput && !given[i]) {
-        return corrupt_file("tensor {} is an output that the program does not list", program_.tensors[i].name);
+        return corrupt_file("tensor {} is an output that the program does not list",
+                            program_.tensors[i].name);
       }
     }
     return Status::ok();
@@ -212,11 +234,11 @@ class OrderVerifier {
 
   const PlanProgram& program_;
   const size_t count_;
-  std::vector<size_t> storage_;   // per tensor: the tensor whose memory it lies in
-  std::vector<bool> final_;       // per tensor: the final value of a state, or an alias of it
-  std::vector<int32_t> writer_;   // per storage
-  std::vector<int32_t> output_;   // per storage: its output tensor
-  std::vector<int32_t> seen_;     // per step: stamp of the last search
+  std::vector<size_t> storage_;  // per tensor: the tensor whose memory it lies in
+  std::vector<bool> final_;      // per tensor: the final value of a state, or an alias of it
+  std::vector<int32_t> writer_;  // per storage
+  std::vector<int32_t> output_;  // per storage: its output tensor
+  std::vector<int32_t> seen_;    // per step: stamp of the last search
   int32_t stamp_ = 0;
   int64_t budget_ = kSearchBudget;
 };

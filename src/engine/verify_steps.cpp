@@ -25,13 +25,14 @@ Status fit_param_dims(const PlanStep& step, Desc& desc) {
   } else if (auto* copy = std::get_if<CopyParams>(&desc.params)) {
     copy->starts.assign(step.param_dims.size(), 0);
   } else {
-    return corrupt_file("has parameter sizes, which a {} does not take", family_name(desc.family()));
+    return corrupt_file("has parameter sizes, which a {} does not take",
+                        family_name(desc.family()));
   }
   return Status::ok();
 }
 
-Status check_packed(const EngineContents& contents, const PlanProgram& program, const PlanStep& step,
-                    const Desc& desc, const TacticLists& tactics) {
+Status check_packed(const EngineContents& contents, const PlanProgram& program,
+                    const PlanStep& step, const Desc& desc, const TacticLists& tactics) {
   for (size_t i = 0; i < desc.inputs.size(); ++i) {
     if (desc.inputs[i].packing == Packing::kNone) continue;
     const PlanTensor& tensor = program.tensors[static_cast<size_t>(step.inputs[i])];
@@ -39,8 +40,8 @@ Status check_packed(const EngineContents& contents, const PlanProgram& program, 
     const Result<int64_t> bytes = tactics.packed_bytes(desc, static_cast<int>(i), weight.packing);
     if (!bytes.is_ok()) return corrupt_file("weight {}: {}", weight.name, bytes.status().message());
     if (*bytes != weight.bytes.bytes()) {
-      return corrupt_file("weight {} has {} bytes packed as {}, expected {}", weight.name, weight.bytes.bytes(),
-                          packing_name(weight.packing), *bytes);
+      return corrupt_file("weight {} has {} bytes packed as {}, expected {}", weight.name,
+                          weight.bytes.bytes(), packing_name(weight.packing), *bytes);
     }
   }
   return Status::ok();
@@ -78,22 +79,30 @@ Status check_step(const EngineContents& contents, const PlanProgram& program, si
   }
   Desc desc;
   desc.params = step.params;
-  for (const int32_t input : step.inputs) desc.inputs.push_back(operand_desc(contents, program, input));
-  for (const int32_t output : step.outputs) desc.outputs.push_back(operand_desc(contents, program, output));
+  for (const int32_t input : step.inputs)
+    desc.inputs.push_back(operand_desc(contents, program, input));
+  for (const int32_t output : step.outputs)
+    desc.outputs.push_back(operand_desc(contents, program, output));
   STOKER_TRY(fit_param_dims(step, desc));
-  if (const Status status = check_desc_static(desc); !status.is_ok()) return corrupt_file("{}", status.message());
+  if (const Status status = check_desc_static(desc); !status.is_ok())
+    return corrupt_file("{}", status.message());
   if (!tactics.knows(step.tactic, desc.family())) {
-    return corrupt_file("uses the tactic '{}', which this library does not have for a {}: rebuild the engine or update "
-                        "Stoker", step.tactic, family_name(desc.family()));
+    return corrupt_file(
+        "uses the tactic '{}', which this library does not have for a {}: rebuild the engine or "
+        "update "
+        "Stoker",
+        step.tactic, family_name(desc.family()));
   }
   return check_packed(contents, program, step, desc, tactics);
 }
 
 }  // namespace
 
-Status verify_steps(const EngineContents& contents, const PlanProgram& program, const TacticLists& tactics) {
+Status verify_steps(const EngineContents& contents, const PlanProgram& program,
+                    const TacticLists& tactics) {
   for (size_t i = 0; i < program.steps.size(); ++i) {
-    STOKER_TRY(check_step(contents, program, i, tactics).at(fmt::format("step {} {}", i, program.steps[i].name)));
+    STOKER_TRY(check_step(contents, program, i, tactics)
+                   .at(fmt::format("step {} {}", i, program.steps[i].name)));
   }
   return Status::ok();
 }

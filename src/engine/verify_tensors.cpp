@@ -24,7 +24,8 @@ Status check_dims(const Dims& dims, const Names& symbols, const char* what) {
     std::vector<std::string> used;
     dim.collect_symbols(used);
     for (const std::string& name : used) {
-      if (!symbols.contains(name)) return corrupt_file("{} {} uses the unknown symbol {}", what, dim.text(), name);
+      if (!symbols.contains(name))
+        return corrupt_file("{} {} uses the unknown symbol {}", what, dim.text(), name);
     }
   }
   return Status::ok();
@@ -37,70 +38,84 @@ Status check_weight_tensor(const EngineContents& contents, const PlanTensor& ten
   const PlanWeight& weight = contents.weights[static_cast<size_t>(tensor.weight)];
   const auto dims = constant_dims(tensor.dims);
   if (tensor.dtype == weight.dtype && dims && *dims == weight.shape) return Status::ok();
-  return corrupt_file("is {}{}, its weight {} is {}{}", dtype_name(tensor.dtype), dims_text(tensor.dims), weight.name,
-                      dtype_name(weight.dtype), shape_text(weight.shape));
+  return corrupt_file("is {}{}, its weight {} is {}{}", dtype_name(tensor.dtype),
+                      dims_text(tensor.dims), weight.name, dtype_name(weight.dtype),
+                      shape_text(weight.shape));
 }
 
 Status check_shape_value(const PlanTensor& tensor) {
   if (!is_integer(tensor.dtype) || dtype_bits(tensor.dtype) < 8) {
-    return corrupt_file("is a shape value of {}, expected whole-byte integers", dtype_name(tensor.dtype));
+    return corrupt_file("is a shape value of {}, expected whole-byte integers",
+                        dtype_name(tensor.dtype));
   }
   // Symbolic extents are compared at bind.
   const auto dims = constant_dims(tensor.dims);
   const Result<int64_t> count = element_count(dims.value_or(std::vector<int64_t>{}));
-  const bool agrees = !dims || (count.is_ok() && *count == static_cast<int64_t>(tensor.elements.size()));
-  if (agrees && tensor.dims.size() <= 1 && tensor.elements.size() <= kMaxShapeElements) return Status::ok();
-  return corrupt_file("is a shape value of shape {} with {} elements", dims_text(tensor.dims), tensor.elements.size());
+  const bool agrees =
+      !dims || (count.is_ok() && *count == static_cast<int64_t>(tensor.elements.size()));
+  if (agrees && tensor.dims.size() <= 1 && tensor.elements.size() <= kMaxShapeElements)
+    return Status::ok();
+  return corrupt_file("is a shape value of shape {} with {} elements", dims_text(tensor.dims),
+                      tensor.elements.size());
 }
 
 Status check_alias(const PlanProgram& program, size_t index) {
   const PlanTensor& tensor = program.tensors[index];
   if (tensor.alias_of == -1) return Status::ok();
   if (tensor.alias_of < 0 || static_cast<size_t>(tensor.alias_of) >= index) {
-    return corrupt_file("is an alias of tensor {}, expected an earlier one than {}", tensor.alias_of, index);
+    return corrupt_file("is an alias of tensor {}, expected an earlier one than {}",
+                        tensor.alias_of, index);
   }
   const PlanTensor& target = program.tensors[static_cast<size_t>(tensor.alias_of)];
   const bool states = tensor.kind == Kind::kState && target.kind == Kind::kState;
   const bool movable = tensor.kind == Kind::kTemporary &&
-                       (target.kind == Kind::kTemporary || target.kind == Kind::kInput || target.kind == Kind::kOutput);
+                       (target.kind == Kind::kTemporary || target.kind == Kind::kInput ||
+                        target.kind == Kind::kOutput);
   if ((!movable && !states) || target.alias_of != -1) {
-    return corrupt_file("may not be an alias of {}: only temporaries may, of tensors with memory of their own",
-                        target.name);
+    return corrupt_file(
+        "may not be an alias of {}: only temporaries may, of tensors with memory of their own",
+        target.name);
   }
   if (tensor.dtype != target.dtype || tensor.dtype == DType::kString) {
-    return corrupt_file("of {} is an alias of {} of {}", dtype_name(tensor.dtype), target.name, dtype_name(target.dtype));
+    return corrupt_file("of {} is an alias of {} of {}", dtype_name(tensor.dtype), target.name,
+                        dtype_name(target.dtype));
   }
-  if (tensor.layout != target.layout || (tensor.layout != Layout::kPlain && tensor.dims != target.dims)) {
+  if (tensor.layout != target.layout ||
+      (tensor.layout != Layout::kPlain && tensor.dims != target.dims)) {
     return corrupt_file("is an alias of {} in another layout", target.name);
   }
-  if (!(tensor.place == target.place)) return corrupt_file("is an alias of {} in another place", target.name);
+  if (!(tensor.place == target.place))
+    return corrupt_file("is an alias of {} in another place", target.name);
   const auto dims = constant_dims(tensor.dims), target_dims = constant_dims(target.dims);
   if (dims && target_dims) {
     const Result<int64_t> count = element_count(*dims), target_count = element_count(*target_dims);
     if (!count.is_ok() || !target_count.is_ok() || *count != *target_count) {
-      return corrupt_file("of shape {} is an alias of {} of shape {}", dims_text(tensor.dims), target.name,
-                          dims_text(target.dims));
+      return corrupt_file("of shape {} is an alias of {} of shape {}", dims_text(tensor.dims),
+                          target.name, dims_text(target.dims));
     }
   }
   return Status::ok();
 }
 
-Status check_tensor(const EngineContents& contents, const PlanProgram& program, size_t index, const Names& symbols) {
+Status check_tensor(const EngineContents& contents, const PlanProgram& program, size_t index,
+                    const Names& symbols) {
   const PlanTensor& tensor = program.tensors[index];
-  if (tensor.kind > Kind::kState || tensor.layout > Layout::kC16 || tensor.place.kind > Place::Kind::kNull ||
-      tensor.place.index < 0) {
+  if (tensor.kind > Kind::kState || tensor.layout > Layout::kC16 ||
+      tensor.place.kind > Place::Kind::kNull || tensor.place.index < 0) {
     return corrupt_file("has kind {}, layout {}, place {}", static_cast<int>(tensor.kind),
                         static_cast<int>(tensor.layout), place_text(tensor.place));
   }
   if (tensor.dtype == DType::kInvalid || static_cast<int>(tensor.dtype) >= kDTypeCount) {
     return corrupt_file("has dtype {}", static_cast<int>(tensor.dtype));
   }
-  if (tensor.dims.size() > kMaxRank) return corrupt_file("has rank {}, at most {}", tensor.dims.size(), kMaxRank);
+  if (tensor.dims.size() > kMaxRank)
+    return corrupt_file("has rank {}, at most {}", tensor.dims.size(), kMaxRank);
   STOKER_TRY(check_dims(tensor.dims, symbols, "extent"));
   if (tensor.layout == Layout::kC16 && tensor.kind != Kind::kTemporary) {
     return corrupt_file("is in layout c16; only temporaries may be");
   }
-  if (tensor.kind != Kind::kWeight && tensor.weight != -1) return corrupt_file("names a weight and is none");
+  if (tensor.kind != Kind::kWeight && tensor.weight != -1)
+    return corrupt_file("names a weight and is none");
   if (tensor.kind != Kind::kShapeValue && !tensor.elements.empty()) {
     return corrupt_file("has elements and is no shape value");
   }
@@ -128,7 +143,8 @@ Status verify_tensors(const EngineContents& contents, const PlanProgram& program
   Names symbols;
   for (const PlanSymbol& symbol : contents.symbols) symbols.insert(symbol.name);
   for (size_t i = 0; i < program.tensors.size(); ++i) {
-    STOKER_TRY(check_tensor(contents, program, i, symbols).at(fmt::format("tensor {} {}", i, program.tensors[i].name)));
+    STOKER_TRY(check_tensor(contents, program, i, symbols)
+                   .at(fmt::format("tensor {} {}", i, program.tensors[i].name)));
   }
   return check_step_dims(program, symbols);
 }

@@ -35,14 +35,17 @@ Result<std::vector<WeightPlace>> gather_weights(const EngineContents& contents, 
   int64_t end = 0;
   image.strings.reserve(contents.weights.size());  // spans point into them
   for (const PlanWeight& weight : contents.weights) {
-    if (!weight.bytes.defined()) return invalid_argument("weight {} has no data to write", weight.name);
-    Bytes bytes(static_cast<const std::byte*>(weight.bytes.data()), static_cast<size_t>(weight.bytes.bytes()));
+    if (!weight.bytes.defined())
+      return invalid_argument("weight {} has no data to write", weight.name);
+    Bytes bytes(static_cast<const std::byte*>(weight.bytes.data()),
+                static_cast<size_t>(weight.bytes.bytes()));
     if (weight.bytes.dtype() == DType::kString) {
       image.strings.push_back(engine::encode_strings(weight.bytes.strings()));
       bytes = image.strings.back();
     }
     const int64_t offset = round_up(end, engine::kWeightAlignment);
-    if (offset != end) image.weights.push_back(Bytes(kZeros).first(static_cast<size_t>(offset - end)));
+    if (offset != end)
+      image.weights.push_back(Bytes(kZeros).first(static_cast<size_t>(offset - end)));
     image.weights.push_back(bytes);
     places.push_back({offset, static_cast<int64_t>(bytes.size())});
     end = offset + static_cast<int64_t>(bytes.size());
@@ -55,8 +58,9 @@ Result<std::vector<WeightPlace>> gather_weights(const EngineContents& contents, 
 std::string digest_of(const Image& image, const std::string& graph) {
   HashStream stream(HashStream::Width::k128);
   const auto head = [&](engine::SectionKind kind) {
-    const uint64_t fields[2] = {static_cast<uint64_t>(kind),
-                                static_cast<uint64_t>(image.header.sections[static_cast<size_t>(kind) - 1].bytes)};
+    const uint64_t fields[2] = {
+        static_cast<uint64_t>(kind),
+        static_cast<uint64_t>(image.header.sections[static_cast<size_t>(kind) - 1].bytes)};
     stream.update(std::as_bytes(std::span(fields)));
   };
   head(engine::SectionKind::kPlan);
@@ -72,11 +76,12 @@ Result<Image> make_image(const EngineContents& contents) {
   Image image;
   image.header.library_version = contents.manifest.library_version;
   if (contents.manifest.library_version.size() > static_cast<size_t>(engine::kMaxVersionText)) {
-    return invalid_argument("library version '{}' is longer than {} characters", contents.manifest.library_version,
-                            engine::kMaxVersionText);
+    return invalid_argument("library version '{}' is longer than {} characters",
+                            contents.manifest.library_version, engine::kMaxVersionText);
   }
   if (static_cast<int64_t>(contents.graph_text.size()) > engine::kMaxTableSection) {
-    return error(StatusCode::kResourceExhausted, "the graph text has {} bytes, at most {} fit: build a lean engine",
+    return error(StatusCode::kResourceExhausted,
+                 "the graph text has {} bytes, at most {} fit: build a lean engine",
                  contents.graph_text.size(), engine::kMaxTableSection);
   }
   STOKER_ASSIGN(const std::vector<WeightPlace> places, gather_weights(contents, image));

@@ -15,7 +15,8 @@ std::optional<std::vector<int64_t>> constant_ints(const Value* value) {
   if (!value || !value->constant || !is_integer(value->constant->dtype())) return std::nullopt;
   std::vector<int64_t> values;
   const LoadInt load = load_int(value->constant->dtype());
-  for (int64_t i = 0; i < value->constant->count(); ++i) values.push_back(load(value->constant->data(), i));
+  for (int64_t i = 0; i < value->constant->count(); ++i)
+    values.push_back(load(value->constant->data(), i));
   return values;
 }
 

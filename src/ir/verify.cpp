@@ -40,6 +40,10 @@ class Verifier {
     STOKER_TRY(check_interface());
     STOKER_TRY(check_values());
     for (const auto& node : graph_.nodes()) {
+      const Status status = check_state(*node);
+      if (!status.is_ok()) return status.at(node_label(*node));
+    }
+    for (const auto& node : graph_.nodes()) {
       const Status status = check_node(*node);
       if (!status.is_ok()) return status.at(node_label(*node));
     }
@@ -128,7 +132,6 @@ class Verifier {
     STOKER_TRY(check_inputs(node));
     STOKER_TRY(check_outputs(node));
     STOKER_TRY(check_attributes(*node.op, node.attributes));
-    STOKER_TRY(check_state(node));
     if (node.is("fused") || node.is("if")) return check_subgraphs(node);
     if (!node.subgraphs.empty()) return bad("only fused and control flow hold sub-graphs");
     return check_types(node);
@@ -184,7 +187,9 @@ class Verifier {
   // A state value has one writer at most.
   Status check_state(const Node& node) {
     bool writes = false;
-    for (const Value* value : node.outputs) writes |= value->type.kind == ValueType::Kind::kState;
+    for (const Value* value : node.outputs) {
+      writes |= value && value->type.kind == ValueType::Kind::kState;
+    }
     if (!writes) return Status::ok();
     for (const Value* value : node.inputs) {
       if (!value || value->type.kind != ValueType::Kind::kState) continue;

@@ -1,8 +1,8 @@
-// Packing of constant weights into the forms of tensor_desc.h, and back. Every packed position is either
-// an element of the canonical weight, padding (zero), or a column sum behind the panels.
+// Packing of constant weights into the forms of tensor_desc.h, and back. Every packed position is
+// either an element of the canonical weight, padding (zero), or a column sum behind the panels.
 //
-// Unsigned weights of the 8-bit packings are stored as i8 (w - 128); the kernels shift the zero point
-// by as much.
+// Unsigned weights of the 8-bit packings are stored as i8 (w - 128); the kernels shift the zero
+// point by as much.
 // SPDX-License-Identifier: Apache-2.0
 #include "base/status.h"
 #include "kernels/tactic.h"
@@ -19,7 +19,7 @@ struct Geometry {
   bool transposed = false;  // gemm: canonical form is [N, K]
   bool sums = false;
   bool is_unsigned = false;
-  int64_t elements = 0;     // packed ones, without the sums
+  int64_t elements = 0;  // packed ones, without the sums
   int64_t sum_count = 0;
   int64_t bytes = 0;
 };
@@ -34,7 +34,7 @@ Status check_dtype(DType dtype, Packing packing) {
   const bool eight_bits = dtype == DType::kU8 || dtype == DType::kI8;
   const bool needs_eight = packing == Packing::kGemmPanelI8 || packing == Packing::kConvC16I8 ||
                            packing == Packing::kConvStemI8;
-  const bool fine = needs_eight ? eight_bits
+  const bool fine = needs_eight                         ? eight_bits
                     : packing == Packing::kDepthwiseC16 ? dtype == DType::kF32 || eight_bits
                                                         : dtype == DType::kF32;
   if (fine) return Status::ok();
@@ -85,14 +85,16 @@ Status fill_sizes(Geometry& g, Packing packing) {
 
 Result<Geometry> geometry(const Desc& spec, int index, Packing packing) {
   if (index != 1 || spec.inputs.size() < 2) {
-    return unsupported("packing {}: operand {} is not a weight; only operand 1 of a gemm or conv is",
-                       packing_name(packing), index);
+    return unsupported(
+        "packing {}: operand {} is not a weight; only operand 1 of a gemm or conv is",
+        packing_name(packing), index);
   }
   const TensorDesc& weight = spec.inputs[1];
   STOKER_TRY(check_dtype(weight.dtype, packing));
   const std::vector<int64_t>& dims = weight.dims;
   for (const int64_t extent : dims) {
-    if (extent < 0) return invalid_argument("packing {}: negative extent {}", packing_name(packing), extent);
+    if (extent < 0)
+      return invalid_argument("packing {}: negative extent {}", packing_name(packing), extent);
   }
   Geometry g;
   g.element_bytes = dtype_bits(weight.dtype) / 8;
@@ -100,8 +102,9 @@ Result<Geometry> geometry(const Desc& spec, int index, Packing packing) {
   g.is_unsigned = weight.dtype == DType::kU8 && packing != Packing::kDepthwiseC16;
   if (gemm_packing) {
     if (spec.family() != Family::kGemm || dims.size() < 2) {
-      return unsupported("packing {}: expected the B of a gemm with rank >= 2, found rank {} of a {}",
-                         packing_name(packing), dims.size(), family_name(spec.family()));
+      return unsupported(
+          "packing {}: expected the B of a gemm with rank >= 2, found rank {} of a {}",
+          packing_name(packing), dims.size(), family_name(spec.family()));
     }
     g.transposed = spec.as<GemmParams>().transpose_b;
     const size_t rank = dims.size();
@@ -166,26 +169,41 @@ void walk(const Geometry& g, Packing packing, Visit visit) {
     case Packing::kGemmPanel: return walk_gemm(g, 1, visit);
     case Packing::kGemmPanelI8: return walk_gemm(g, 4, visit);
     case Packing::kConvC16:
-      return walk_conv(g, [=](int64_t o, int64_t i, int64_t h, int64_t w) {
-        return ((((o / 16 * i16 + i / 16) * kh + h) * kw + w) * 16 + i % 16) * 16 + o % 16;
-      }, visit);
+      return walk_conv(
+          g,
+          [=](int64_t o, int64_t i, int64_t h, int64_t w) {
+            return ((((o / 16 * i16 + i / 16) * kh + h) * kw + w) * 16 + i % 16) * 16 + o % 16;
+          },
+          visit);
     case Packing::kConvC16I8:
-      return walk_conv(g, [=](int64_t o, int64_t i, int64_t h, int64_t w) {
-        const int64_t tap = ((o / 16 * i16 + i / 16) * kh + h) * kw + w;
-        return ((tap * 4 + i % 16 / 4) * 16 + o % 16) * 4 + i % 4;
-      }, visit);
+      return walk_conv(
+          g,
+          [=](int64_t o, int64_t i, int64_t h, int64_t w) {
+            const int64_t tap = ((o / 16 * i16 + i / 16) * kh + h) * kw + w;
+            return ((tap * 4 + i % 16 / 4) * 16 + o % 16) * 4 + i % 4;
+          },
+          visit);
     case Packing::kConvStem:
-      return walk_conv(g, [=](int64_t o, int64_t i, int64_t h, int64_t w) {
-        return (((o / 16 * ic + i) * kh + h) * kw + w) * 16 + o % 16;
-      }, visit);
+      return walk_conv(
+          g,
+          [=](int64_t o, int64_t i, int64_t h, int64_t w) {
+            return (((o / 16 * ic + i) * kh + h) * kw + w) * 16 + o % 16;
+          },
+          visit);
     case Packing::kConvStemI8:
-      return walk_conv(g, [=](int64_t o, int64_t i, int64_t h, int64_t w) {
-        return ((((o / 16 * kh + h) * kw + w) * i4 + i / 4) * 16 + o % 16) * 4 + i % 4;
-      }, visit);
+      return walk_conv(
+          g,
+          [=](int64_t o, int64_t i, int64_t h, int64_t w) {
+            return ((((o / 16 * kh + h) * kw + w) * i4 + i / 4) * 16 + o % 16) * 4 + i % 4;
+          },
+          visit);
     default:
-      return walk_conv(g, [=](int64_t o, int64_t, int64_t h, int64_t w) {
-        return ((o / 16 * kh + h) * kw + w) * 16 + o % 16;
-      }, visit);
+      return walk_conv(
+          g,
+          [=](int64_t o, int64_t, int64_t h, int64_t w) {
+            return ((o / 16 * kh + h) * kw + w) * 16 + o % 16;
+          },
+          visit);
   }
 }
 
@@ -255,7 +273,8 @@ Result<Tensor> unpack_weight(const Desc& spec, int index, Packing packing, const
   if (g.element_bytes == 4) {
     const auto* from = static_cast<const uint32_t*>(packed.data());
     auto* to = static_cast<uint32_t*>(weight.data());
-    walk(g, packing, [&](int64_t position, int64_t canonical, int64_t) { to[canonical] = from[position]; });
+    walk(g, packing,
+         [&](int64_t position, int64_t canonical, int64_t) { to[canonical] = from[position]; });
   } else {
     const auto* from = static_cast<const uint8_t*>(packed.data());
     auto* to = static_cast<uint8_t*>(weight.data());

@@ -12,7 +12,7 @@ namespace stoker {
 
 // Elements of output `output` at the row-major logical positions `wanted`, computed in double from
 // the inputs as they lie in memory (layouts and packings of the desc). Float results are unrounded.
-Result<std::vector<double>> reference_elements(const Desc& desc, const void* const* inputs, int output,
-                                               std::span<const int64_t> wanted);
+Result<std::vector<double>> reference_elements(const Desc& desc, const void* const* inputs,
+                                               int output, std::span<const int64_t> wanted);
 
 }  // namespace stoker

@@ -17,8 +17,8 @@ void move_element(DType dtype, void* to, int64_t to_offset, const void* from, in
     return;
   }
   const int64_t bytes = bits / 8;
-  std::memcpy(static_cast<char*>(to) + to_offset * bytes, static_cast<const char*>(from) + from_offset * bytes,
-              static_cast<size_t>(bytes));
+  std::memcpy(static_cast<char*>(to) + to_offset * bytes,
+              static_cast<const char*>(from) + from_offset * bytes, static_cast<size_t>(bytes));
 }
 
 bool next(const std::vector<int64_t>& extents, std::vector<int64_t>& at) {
@@ -52,10 +52,12 @@ Status reference_copy(const Desc& desc, const void* const* inputs, void* output)
     } else {
       for (size_t i = 0; i < at.size(); ++i) {
         const size_t dim = p.perm.empty() ? i : static_cast<size_t>(p.perm[i]);
-        from[dim] = (p.starts.empty() ? 0 : p.starts[i]) + at[i] * (p.steps.empty() ? 1 : p.steps[i]);
+        from[dim] =
+            (p.starts.empty() ? 0 : p.starts[i]) + at[i] * (p.steps.empty() ? 1 : p.steps[i]);
       }
     }
-    move_element(y.dtype, output, element_offset(y, at), inputs[source], element_offset(desc.inputs[source], from));
+    move_element(y.dtype, output, element_offset(y, at), inputs[source],
+                 element_offset(desc.inputs[source], from));
   } while (next(y.dims, at));
   return Status::ok();
 }
@@ -68,14 +70,17 @@ Status reference_gather(const Desc& desc, const void* const* inputs, void* outpu
   for (int64_t i = 0; i < logical_count(indices); ++i) {
     const int64_t index = load_int(indices.dtype)(inputs[1], i);
     if (index < -extent || index >= extent) {
-      return invalid_argument("gather: index {} at position {} is outside of the axis, which has {} entries; "
-                              "indices must lie in [{}, {}]", index, i, extent, -extent, extent - 1);
+      return invalid_argument(
+          "gather: index {} at position {} is outside of the axis, which has {} entries; "
+          "indices must lie in [{}, {}]",
+          index, i, extent, -extent, extent - 1);
     }
   }
   if (logical_count(y) == 0) return Status::ok();
   std::vector<int64_t> at(y.dims.size(), 0);
   do {
-    std::vector<int64_t> where(at.begin() + static_cast<int64_t>(a), at.begin() + static_cast<int64_t>(a) + indices.rank());
+    std::vector<int64_t> where(at.begin() + static_cast<int64_t>(a),
+                               at.begin() + static_cast<int64_t>(a) + indices.rank());
     int64_t index = load_int(indices.dtype)(inputs[1], element_offset(indices, where));
     if (index < 0) index += extent;
     std::vector<int64_t> from(at.begin(), at.begin() + static_cast<int64_t>(a));

@@ -1,5 +1,6 @@
-// Scalar interpreter of region programs, the oracle of the tile executor: floats in double throughout,
-// integers exact in their dtype; casts to integers, f16 and bf16 are the rounding points.
+// Scalar interpreter of region programs, the oracle of the tile executor: floats in double
+// throughout, integers exact in their dtype; casts to integers, f16 and bf16 are the rounding
+// points.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -9,6 +10,7 @@
 #include "base/status.h"
 #include "kernels/desc/region.h"
 #include "kernels/desc/tensor_desc.h"
+#include "kernels/region_scalar.h"
 
 namespace stoker {
 
@@ -25,23 +27,22 @@ class RegionInterpreter {
   void run(const void* const* inputs, void* const* outputs) const;
 
   // Elements of output `output` at row-major logical positions, unrounded.
-  std::vector<double> elements(const void* const* inputs, int output, std::span<const int64_t> wanted) const;
-
-  struct Cell {
-    double number = 0;    // of a float
-    int64_t integer = 0;  // of an integer or bool
-  };
+  std::vector<double> elements(const void* const* inputs, int output,
+                               std::span<const int64_t> wanted) const;
 
  private:
   struct Row {  // reductions of the row that was evaluated last
     std::vector<int64_t> kept;
     bool known = false;
-    std::vector<Cell> reduced;
+    std::vector<RegionCell> reduced;
   };
-  Cell input_cell(const RegionInstruction& instruction, const void* const* inputs, const int64_t* point) const;
-  void evaluate_point(const void* const* inputs, const int64_t* point, const Row& row, std::vector<Cell>& cells) const;
+  RegionCell input_cell(const RegionInstruction& instruction, const void* const* inputs,
+                        const int64_t* point) const;
+  void evaluate_point(const void* const* inputs, const int64_t* point, const Row& row,
+                      std::vector<RegionCell>& cells) const;
   void reduce_row(const void* const* inputs, const int64_t* point, Row& row) const;
-  void fill_cells(const void* const* inputs, const int64_t* point, Row& row, std::vector<Cell>& cells) const;
+  void fill_cells(const void* const* inputs, const int64_t* point, Row& row,
+                  std::vector<RegionCell>& cells) const;
 
   const RegionProgram& program_;
   std::vector<int64_t> extents_;

@@ -1,8 +1,8 @@
 // Tactic: one way to run a desc. `supports` stands beside `launch` in the tactic's file; a list per
 // backend names every tactic once. No global registration.
 //
-// Work is cut into units that do not depend on the number of threads: unit u of a phase computes the
-// same bits whoever runs it. All units of a phase finish before the next phase starts.
+// Work is cut into units that do not depend on the number of threads: unit u of a phase computes
+// the same bits whoever runs it. All units of a phase finish before the next phase starts.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -16,7 +16,8 @@
 
 namespace stoker {
 
-// One of a tactic's own configurations; the plan stores its name. `values` mean what the tactic says.
+// One of a tactic's own configurations; the plan stores its name. `values` mean what the tactic
+// says.
 struct Config {
   std::string name = "default";
   std::array<int32_t, 6> values{};
@@ -43,22 +44,25 @@ struct Tactic {
   const char* name = nullptr;  // "gemm_f32_panel"; the same on every ISA level
   int32_t version = 1;         // raised whenever its numbers or packing change
   Family family = Family::kFallback;
-  bool reference = false;      // in double precision, slow; the last resort and the oracle
+  bool reference = false;  // in double precision, slow; the last resort and the oracle
 
-  // Ok, or why not: "input channels 3 are not a multiple of 16". Sees layouts, packings and constants.
+  // Ok, or why not: "input channels 3 are not a multiple of 16". Sees layouts, packings and
+  // constants.
   Status (*supports)(const Desc& desc) = nullptr;
   // Never empty for a supported desc; the first one is the default.
   std::vector<Config> (*configs)(const Desc& desc) = nullptr;
   // Packing wanted for constant input `index`; null function: kNone for all.
   Packing (*packing)(const Desc& desc, int index) = nullptr;
-  // Layouts that the tactic can take, best first: for operands inputs..., outputs... Null: all plain.
+  // Layouts that the tactic can take, best first: for operands inputs..., outputs... Null: all
+  // plain.
   std::vector<std::vector<Layout>> (*layouts)(const Desc& desc) = nullptr;
   Workspace (*workspace)(const Desc& desc, const Config& config) = nullptr;  // null: none
   // Work done once per bound shape. Null: none.
   std::shared_ptr<const void> (*prepare)(const Desc& desc, const Config& config) = nullptr;
   int (*phases)(const Desc& desc, const Config& config) = nullptr;  // null: 1
   // Null: 1 unit.
-  int64_t (*units)(const Desc& desc, const Config& config, const void* prepared, int phase) = nullptr;
+  int64_t (*units)(const Desc& desc, const Config& config, const void* prepared,
+                   int phase) = nullptr;
   // An error for data-dependent faults only (an index outside its table).
   Status (*launch)(const Launch& launch) = nullptr;
 };
@@ -78,7 +82,9 @@ class TacticRegistry {
   IsaLevel isa() const { return isa_; }
   const Tactic* find(const std::string& name) const;  // null: unknown
   // All of a family, fast ones first, the reference tactic last.
-  const std::vector<const Tactic*>& family(Family family) const { return families_[static_cast<size_t>(family)]; }
+  const std::vector<const Tactic*>& family(Family family) const {
+    return families_[static_cast<size_t>(family)];
+  }
 
  private:
   IsaLevel isa_;

@@ -1,4 +1,5 @@
-// What conv and gemm share: the quantized form of an anchor and the epilogue behind its accumulator.
+// What conv and gemm share: the quantized form of an anchor and the epilogue behind its
+// accumulator.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -10,24 +11,26 @@ namespace stoker {
 struct QuantizedOperand {
   const Node* dequantize = nullptr;
   const Value* source = nullptr;
-  Tensor scale;      // f32, one element or one per channel
+  Tensor scale;  // f32, one element or one per channel
   int32_t zero = 0;
 };
 
 // The operand's dequantize_linear when it is a member of the group: nothing when the operand is not
 // dequantized here, an error when it is in a form that integer kernels do not take.
-Result<std::optional<QuantizedOperand>> quantized_operand(const NodeGroup& group, const Value* value,
-                                                          int64_t channel_axis);
+Result<std::optional<QuantizedOperand>> quantized_operand(const NodeGroup& group,
+                                                          const Value* value, int64_t channel_axis);
 
 // The bias of an anchor, if any, and how it lies.
 struct AnchorBias {
   const Value* value = nullptr;
-  int64_t axis = -1;  // >= 0: rank 1 along this dim of the output; -1: broadcast by trailing alignment
+  int64_t axis =
+      -1;  // >= 0: rank 1 along this dim of the output; -1: broadcast by trailing alignment
   double factor = 1;  // beta of a gemm
 };
 
-// Builds the epilogue of `anchor` over its output: accumulator [* scales], bias, the members that follow.
-// `x` and `w` are both given (integers) or both absent (floats). Returns the operands behind inputs 0 and 1.
+// Builds the epilogue of `anchor` over its output: accumulator [* scales], bias, the members that
+// follow. `x` and `w` are both given (integers) or both absent (floats). Returns the operands
+// behind inputs 0 and 1.
 struct Epilogue {
   RegionProgram program;  // empty: the accumulator is stored as it is
   std::vector<LoweredOperand> operands;

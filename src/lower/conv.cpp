@@ -23,7 +23,8 @@ Result<LoweredStep> lower_conv(const NodeGroup& group) {
   STOKER_ASSIGN(auto xq, quantized_operand(group, x, 1));
   STOKER_ASSIGN(auto wq, quantized_operand(group, w, 0));
   if (xq.has_value() != wq.has_value()) return unsupported("one operand of two is quantized");
-  if (!xq && x->type.dtype != DType::kF32) return unsupported("a {} conv", dtype_name(x->type.dtype));
+  if (!xq && x->type.dtype != DType::kF32)
+    return unsupported("a {} conv", dtype_name(x->type.dtype));
   if (xq && xq->scale.count() != 1) return unsupported("activations with a scale per channel");
 
   ConvParams params;

@@ -75,10 +75,14 @@ Result<LoweredStep> lower_copy(const Node& node) {
   const bool known = node.is("transpose") || node.is("slice") || node.is("concat");
   if (!known) return unsupported("not a copy");
   for (const Value* input : node.inputs) {
-    if (input && (!input->type.ranked || dtype_bits(input->type.dtype) < 8)) return unsupported("an unknown rank or dtype");
+    if (input && (!input->type.ranked || dtype_bits(input->type.dtype) < 8))
+      return unsupported("an unknown rank or dtype");
   }
-  if (!node.outputs[0]->type.ranked || node.outputs[0]->type.rank() == 0) return unsupported("rank 0");
-  auto step = node.is("transpose") ? lower_transpose(node) : node.is("concat") ? lower_concat(node) : lower_slice(node);
+  if (!node.outputs[0]->type.ranked || node.outputs[0]->type.rank() == 0)
+    return unsupported("rank 0");
+  auto step = node.is("transpose") ? lower_transpose(node)
+              : node.is("concat")  ? lower_concat(node)
+                                   : lower_slice(node);
   if (step) step->outputs = {node.outputs[0]};
   return step;
 }

@@ -59,7 +59,8 @@ Result<int32_t> Emitter::tensor_of(const LoweredOperand& operand) {
   const Value* value = operand.value;
   if (const auto it = tensors_.find(value); it != tensors_.end()) return it->second;
   if (value->is_constant()) {
-    if (value->type.dtype == DType::kString) return unsupported("string constant '{}'", value->name);
+    if (value->type.dtype == DType::kString)
+      return unsupported("string constant '{}'", value->name);
     const int32_t id = add_weight(value->name, *value->constant, recipe_of(value));
     tensors_[value] = id;
     return id;
@@ -93,7 +94,8 @@ Status Emitter::step(const LoweredStep& lowered) {
   }
   step.params = lowered.params;
   step.param_dims = lowered.param_dims;
-  for (const Value* output : lowered.outputs) step.outputs.push_back(add_tensor(output, PlanTensor::Kind::kTemporary));
+  for (const Value* output : lowered.outputs)
+    step.outputs.push_back(add_tensor(output, PlanTensor::Kind::kTemporary));
   program_.steps.push_back(std::move(step));
   return Status::ok();
 }

@@ -9,7 +9,8 @@ namespace stoker {
 
 class Emitter {
  public:
-  Emitter(EngineContents& contents, const LowerOptions& options) : contents_(contents), options_(options) {
+  Emitter(EngineContents& contents, const LowerOptions& options)
+      : contents_(contents), options_(options) {
     program_.name = "main";
   }
 

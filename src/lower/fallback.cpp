@@ -6,7 +6,8 @@ namespace stoker {
 
 Result<LoweredStep> lower_fallback(const Node& node) {
   if (!node.op->evaluate) {
-    return unsupported("{} '{}' needs a sub-program, which this version cannot lower yet", node.op->name, node.name);
+    return unsupported("{} '{}' needs a sub-program, which this version cannot lower yet",
+                       node.op->name, node.name);
   }
   LoweredStep step;
   step.params = FallbackParams{std::string(node.op->name), node.attributes};

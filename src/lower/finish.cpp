@@ -32,7 +32,8 @@ void compute_order(PlanProgram& program) {
 Status pack_weights(EngineContents& contents, const TacticRegistry& registry) {
   PlanProgram& program = contents.programs.front();
   const std::vector<PlanWeight> canonical = std::move(contents.weights);
-  contents.weights = canonical;  // bind_desc reads the shapes from here while the packed list is made
+  contents.weights =
+      canonical;  // bind_desc reads the shapes from here while the packed list is made
   std::vector<PlanWeight> packed;
   std::map<std::string, int32_t> made;
   for (PlanStep& step : program.steps) {
@@ -62,7 +63,8 @@ Status pack_weights(EngineContents& contents, const TacticRegistry& registry) {
       PlanWeight weight = canonical[source];
       weight.packing = packing;
       if (packing != Packing::kNone) {
-        STOKER_ASSIGN(weight.bytes, pack_weight(desc, static_cast<int>(i), packing, canonical[source].bytes));
+        STOKER_ASSIGN(weight.bytes,
+                      pack_weight(desc, static_cast<int>(i), packing, canonical[source].bytes));
       }
       // Numbered from past the canonical list until that is dropped below.
       tensor.weight = static_cast<int32_t>(canonical.size() + packed.size());
@@ -72,7 +74,8 @@ Status pack_weights(EngineContents& contents, const TacticRegistry& registry) {
     }
   }
   for (PlanTensor& tensor : program.tensors) {
-    if (tensor.kind == PlanTensor::Kind::kWeight) tensor.weight -= static_cast<int32_t>(canonical.size());
+    if (tensor.kind == PlanTensor::Kind::kWeight)
+      tensor.weight -= static_cast<int32_t>(canonical.size());
   }
   contents.weights = std::move(packed);
   return Status::ok();
@@ -92,7 +95,8 @@ void drop_dead_tensors(PlanProgram& program) {
     for (const PlanPort& port : *ports) used[static_cast<size_t>(port.tensor)] = true;
   }
   for (size_t t = program.tensors.size(); t-- > 0;) {
-    if (used[t] && program.tensors[t].alias_of >= 0) used[static_cast<size_t>(program.tensors[t].alias_of)] = true;
+    if (used[t] && program.tensors[t].alias_of >= 0)
+      used[static_cast<size_t>(program.tensors[t].alias_of)] = true;
   }
   std::vector<int32_t> position(program.tensors.size(), -1);
   std::vector<PlanTensor> kept;

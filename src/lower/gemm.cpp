@@ -1,4 +1,5 @@
-// gemm and matmul -> the gemm family: f32, or 8-bit integers when both operands are dequantized in the group.
+// gemm and matmul -> the gemm family: f32, or 8-bit integers when both operands are dequantized in
+// the group.
 // SPDX-License-Identifier: Apache-2.0
 #include "lower/anchor.h"
 
@@ -25,7 +26,8 @@ Result<LoweredStep> lower_gemm(const NodeGroup& group) {
   STOKER_ASSIGN(auto aq, quantized_operand(group, a, -1));
   STOKER_ASSIGN(auto bq, quantized_operand(group, b, b_channel_axis));
   if (aq.has_value() != bq.has_value()) return unsupported("one operand of two is quantized");
-  if (!aq && a->type.dtype != DType::kF32) return unsupported("a {} product", dtype_name(a->type.dtype));
+  if (!aq && a->type.dtype != DType::kF32)
+    return unsupported("a {} product", dtype_name(a->type.dtype));
   if (aq && aq->scale.count() != 1) return unsupported("activations with a scale per row");
   if (aq) {
     params.a_zero = aq->zero;

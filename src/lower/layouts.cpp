@@ -1,8 +1,8 @@
 // Layout assignment: which layout each edge of the lowered graph has. A step's options are what its
 // tactics take; a change of layout between producer and consumer is a copy step with a price. The
 // problem is a partitioned boolean quadratic one (PBQP; Anderson and Gregg, "Optimal DNN primitive
-// selection with partitioned boolean quadratic programming", 2018); it is solved by coordinate descent from two starts
-// (blocked wherever possible, plain everywhere), the cheaper result wins.
+// selection with partitioned boolean quadratic programming", 2018); it is solved by coordinate
+// descent from two starts (blocked wherever possible, plain everywhere), the cheaper result wins.
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <numeric>
@@ -13,7 +13,8 @@
 namespace stoker {
 namespace {
 
-constexpr double kFlopsPerSecond = 60e9, kBytesPerSecond = 12e9, kCopyOverhead = 2e-6, kReferencePenalty = 60;
+constexpr double kFlopsPerSecond = 60e9, kBytesPerSecond = 12e9, kCopyOverhead = 2e-6,
+                 kReferencePenalty = 60;
 
 double model_cost(const Desc& desc, const Tactic& tactic, int rank) {
   const Work work = desc_work(desc);
@@ -25,7 +26,10 @@ class LayoutSolver {
  public:
   LayoutSolver(EngineContents& contents, const TacticRegistry& registry, bool allow_blocked,
                const LayoutDecisions& decisions)
-      : contents_(contents), program_(contents.programs.front()), registry_(registry), allow_blocked_(allow_blocked),
+      : contents_(contents),
+        program_(contents.programs.front()),
+        registry_(registry),
+        allow_blocked_(allow_blocked),
         decisions_(decisions) {}
 
   Status run() {
@@ -65,14 +69,18 @@ class LayoutSolver {
       if (tensor.kind == PlanTensor::Kind::kWeight) continue;
       STOKER_ASSIGN(const auto dims, evaluate_dims(tensor.dims, symbols));
       STOKER_ASSIGN(const int64_t count, element_count(dims));
-      copy_cost_[t] = 2.0 * static_cast<double>(count) * dtype_bits(tensor.dtype) / 8 / kBytesPerSecond + kCopyOverhead;
+      copy_cost_[t] =
+          2.0 * static_cast<double>(count) * dtype_bits(tensor.dtype) / 8 / kBytesPerSecond +
+          kCopyOverhead;
     }
     for (size_t s = 0; s < program_.steps.size(); ++s) {
       const PlanStep& step = program_.steps[s];
       auto options = tactic_options(contents_, program_, step, registry_, false);
-      if (!allow_blocked_) keep(options, [](const TacticOption& o) {
-        return std::all_of(o.layouts.begin(), o.layouts.end(), [](Layout l) { return l == Layout::kPlain; });
-      });
+      if (!allow_blocked_)
+        keep(options, [](const TacticOption& o) {
+          return std::all_of(o.layouts.begin(), o.layouts.end(),
+                             [](Layout l) { return l == Layout::kPlain; });
+        });
       // A tensor that is the caller's memory stays plain, and so does a view.
       keep(options, [&](const TacticOption& o) { return writes_plain_outputs(step, o); });
       if (const auto it = decisions_.find(step.name); it != decisions_.end()) {
@@ -80,10 +88,12 @@ class LayoutSolver {
         keep(decided, [&](const TacticOption& o) { return o.layouts == it->second; });
         if (!decided.empty()) options = std::move(decided);
       }
-      if (options.empty()) return internal_error("step '{}' has no tactic, not even the reference", step.name);
+      if (options.empty())
+        return internal_error("step '{}' has no tactic, not even the reference", step.name);
       options_.push_back(std::move(options));
       for (size_t i = 0; i < step.inputs.size(); ++i) {
-        if (step.inputs[i] >= 0 && !is_weight(step.inputs[i])) consumers_[static_cast<size_t>(step.inputs[i])].push_back({s, i});
+        if (step.inputs[i] >= 0 && !is_weight(step.inputs[i]))
+          consumers_[static_cast<size_t>(step.inputs[i])].push_back({s, i});
       }
       for (size_t i = 0; i < step.outputs.size(); ++i) {
         if (step.outputs[i] >= 0) producer_[static_cast<size_t>(step.outputs[i])] = {s, i};
@@ -94,14 +104,16 @@ class LayoutSolver {
 
   template <class Predicate>
   static void keep(std::vector<TacticOption>& options, Predicate predicate) {
-    options.erase(std::remove_if(options.begin(), options.end(), [&](const TacticOption& o) { return !predicate(o); }),
+    options.erase(std::remove_if(options.begin(), options.end(),
+                                 [&](const TacticOption& o) { return !predicate(o); }),
                   options.end());
   }
 
   bool writes_plain_outputs(const PlanStep& step, const TacticOption& option) const {
     for (size_t i = 0; i < step.outputs.size(); ++i) {
       if (step.outputs[i] < 0 || option.layouts[step.inputs.size() + i] == Layout::kPlain) continue;
-      if (program_.tensors[static_cast<size_t>(step.outputs[i])].kind == PlanTensor::Kind::kOutput) return false;
+      if (program_.tensors[static_cast<size_t>(step.outputs[i])].kind == PlanTensor::Kind::kOutput)
+        return false;
     }
     return true;
   }
@@ -140,7 +152,8 @@ class LayoutSolver {
       int best = -1;
       for (size_t o = 0; o < options_[s].size(); ++o) {
         const auto& layouts = options_[s][o].layouts;
-        const bool blocked = std::find(layouts.begin(), layouts.end(), Layout::kC16) != layouts.end();
+        const bool blocked =
+            std::find(layouts.begin(), layouts.end(), Layout::kC16) != layouts.end();
         if (blocked == prefer_blocked && best < 0) best = static_cast<int>(o);
       }
       choice[s] = std::max(best, 0);
@@ -194,7 +207,9 @@ class LayoutSolver {
       PlanStep step = program_.steps[s];
       const TacticOption& option = chosen(choice_, s);
       for (size_t i = 0; i < step.outputs.size(); ++i) {
-        if (step.outputs[i] >= 0) program_.tensors[static_cast<size_t>(step.outputs[i])].layout = option.layouts[step.inputs.size() + i];
+        if (step.outputs[i] >= 0)
+          program_.tensors[static_cast<size_t>(step.outputs[i])].layout =
+              option.layouts[step.inputs.size() + i];
       }
       for (size_t i = 0; i < step.inputs.size(); ++i) {
         if (step.inputs[i] < 0 || is_weight(step.inputs[i])) continue;
@@ -218,7 +233,8 @@ class LayoutSolver {
   int32_t in_layout(int32_t tensor, Layout layout, std::vector<PlanStep>& steps,
                     std::map<std::pair<int32_t, Layout>, int32_t>& copies) {
     if (program_.tensors[static_cast<size_t>(tensor)].layout == layout) return tensor;
-    const auto [it, added] = copies.try_emplace({tensor, layout}, static_cast<int32_t>(program_.tensors.size()));
+    const auto [it, added] =
+        copies.try_emplace({tensor, layout}, static_cast<int32_t>(program_.tensors.size()));
     if (!added) return it->second;
     PlanTensor copy = program_.tensors[static_cast<size_t>(tensor)];
     copy.name += layout == Layout::kPlain ? ".plain" : ".c16";
@@ -284,8 +300,8 @@ class LayoutSolver {
 }  // namespace
 
 std::vector<TacticOption> tactic_options(const EngineContents& contents, const PlanProgram& program,
-                                         const PlanStep& step, const TacticRegistry& registry, bool fixed,
-                                         std::vector<TacticRefusal>* refusals) {
+                                         const PlanStep& step, const TacticRegistry& registry,
+                                         bool fixed, std::vector<TacticRefusal>* refusals) {
   std::vector<TacticOption> options;
   auto desc = bind_desc(contents, program, step, optimum_of(contents));
   if (!desc) return options;
@@ -317,8 +333,10 @@ std::vector<TacticOption> tactic_options(const EngineContents& contents, const P
       options.push_back(std::move(option));
       taken = true;
     }
-    if (taken) ++rank;
-    else if (refusals) refusals->push_back({tactic->name, reason});
+    if (taken)
+      ++rank;
+    else if (refusals)
+      refusals->push_back({tactic->name, reason});
   }
   return options;
 }

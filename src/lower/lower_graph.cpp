@@ -28,7 +28,8 @@ void collect_symbols(const Graph& graph, const LowerOptions& options, EngineCont
     symbol.name = name;
     symbol.optimum = guess_optimum(graph, name);
     if (const Symbol* declared = graph.find_symbol(name)) {
-      symbol.kind = declared->kind == Symbol::Kind::kStep ? PlanSymbol::Kind::kStep : PlanSymbol::Kind::kBind;
+      symbol.kind =
+          declared->kind == Symbol::Kind::kStep ? PlanSymbol::Kind::kStep : PlanSymbol::Kind::kBind;
       symbol.min = declared->min;
       symbol.max = declared->max;
     }
@@ -53,25 +54,49 @@ bool needs_step(const Node& node) {
 // Sizes that no input determines exist only once their producer has run.
 Status check_sizes(const Node& node, const EngineContents& contents) {
   for (const Value* output : node.outputs) {
-    if (output->type.kind != ValueType::Kind::kTensor) return unsupported("{} '{}': a sequence, optional or state output", node.op->name, node.name);
-    if (!output->type.ranked) return unsupported("{} '{}': output '{}' has no known rank", node.op->name, node.name, output->name);
+    if (output->type.kind != ValueType::Kind::kTensor)
+      return unsupported("{} '{}': a sequence, optional or state output", node.op->name, node.name);
+    if (!output->type.ranked)
+      return unsupported("{} '{}': output '{}' has no known rank", node.op->name, node.name,
+                         output->name);
     std::vector<std::string> names;
     for (const Dim& dim : output->type.dims) dim.collect_symbols(names);
     for (const std::string& name : names) {
       const auto known = [&](const PlanSymbol& symbol) { return symbol.name == name; };
       if (std::none_of(contents.symbols.begin(), contents.symbols.end(), known)) {
-        return unsupported("{} '{}': size {} of '{}' depends on data", node.op->name, node.name, name, output->name);
+        return unsupported("{} '{}': size {} of '{}' depends on data", node.op->name, node.name,
+                           name, output->name);
       }
     }
   }
   return Status::ok();
 }
 
+// A family may leave out outputs that a node has beside its first (the indices of a max_pool); when
+// somebody wants them the op runs as a whole.
+Result<LoweredStep> lower_for(const Graph& graph, const Node& node) {
+  auto step = lower_node(node);
+  if (!step) return step;
+  for (const Value* output : node.outputs) {
+    const bool wanted = !output->uses.empty() || graph.is_output(output);
+    const auto& made = step->outputs;
+    if (!wanted || std::find(made.begin(), made.end(), output) != made.end()) continue;
+    step = lower_fallback(node);
+    if (step) {
+      step->name = node.name;
+      step->origins = node.origins;
+    }
+    return step;
+  }
+  return step;
+}
+
 Status report(const std::vector<std::string>& problems) {
   std::string text = std::to_string(problems.size()) + " node(s) cannot be compiled yet:";
   const size_t shown = std::min<size_t>(problems.size(), 20);
   for (size_t i = 0; i < shown; ++i) text += "\n  " + problems[i];
-  if (shown < problems.size()) text += "\n  ... and " + std::to_string(problems.size() - shown) + " more";
+  if (shown < problems.size())
+    text += "\n  ... and " + std::to_string(problems.size() - shown) + " more";
   return {StatusCode::kUnsupported, text};
 }
 
@@ -83,7 +108,8 @@ Result<EngineContents> lower_graph(const Graph& graph, const LowerOptions& optio
   Emitter emitter(contents, options);
   std::vector<std::string> problems;
   for (const Value* input : graph.inputs) {
-    if (input->type.kind != ValueType::Kind::kTensor || !input->type.ranked || input->type.dtype == DType::kString) {
+    if (input->type.kind != ValueType::Kind::kTensor || !input->type.ranked ||
+        input->type.dtype == DType::kString) {
       problems.push_back("input '" + input->name + "': " + type_text(input->type));
       continue;
     }
@@ -95,7 +121,7 @@ Result<EngineContents> lower_graph(const Graph& graph, const LowerOptions& optio
       problems.push_back(status.message());
       continue;
     }
-    auto step = lower_node(*node);
+    auto step = lower_for(graph, *node);
     if (!step) {
       problems.push_back(step.status().message());
       continue;

@@ -2,7 +2,8 @@
 // In three moves, so that tuning stands between them:
 //   lower_graph     all layouts plain, weights canonical, no tactics
 //   assign_layouts  a layout for each edge, layout changes inserted as copy steps
-//   finish_plan     (after tactics are chosen) weights packed for them, dead ones dropped, order computed
+//   finish_plan     (after tactics are chosen) weights packed for them, dead ones dropped, order
+//   computed
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -18,7 +19,8 @@ struct SymbolProfile {
 };
 
 struct LowerOptions {
-  std::map<std::string, SymbolProfile> profile;  // symbols without an entry: any size, optimum guessed
+  std::map<std::string, SymbolProfile>
+      profile;  // symbols without an entry: any size, optimum guessed
   Place place;
 };
 
@@ -41,9 +43,11 @@ struct TacticOption {
 struct TacticRefusal {
   std::string tactic, reason;
 };
-// Options of a step at the optimum shape. `fixed`: only those with the layouts that the tensors have now.
+// Options of a step at the optimum shape. `fixed`: only those with the layouts that the tensors
+// have now.
 std::vector<TacticOption> tactic_options(const EngineContents& contents, const PlanProgram& program,
-                                         const PlanStep& step, const TacticRegistry& registry, bool fixed,
+                                         const PlanStep& step, const TacticRegistry& registry,
+                                         bool fixed,
                                          std::vector<TacticRefusal>* refusals = nullptr);
 
 // Layouts decided earlier, by step name: inputs, then outputs. Steps that are not listed are free.

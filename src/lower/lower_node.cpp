@@ -25,10 +25,11 @@ NodeGroup group_of(const Graph& body) {
   return group;
 }
 
-// The rules read constants, so the body is cloned with the constants of the outer operands in place;
-// afterwards the body's values are replaced by the outer ones.
+// The rules read constants, so the body is cloned with the constants of the outer operands in
+// place; afterwards the body's values are replaced by the outer ones.
 Result<LoweredStep> lower_fused(const Node& node) {
-  if (node.subgraphs.size() != 1) return internal_error("a fused node has {} bodies", node.subgraphs.size());
+  if (node.subgraphs.size() != 1)
+    return internal_error("a fused node has {} bodies", node.subgraphs.size());
   const std::unique_ptr<Graph> body = node.subgraphs[0]->clone();
   std::map<const Value*, const Value*> outer;
   for (size_t i = 0; i < body->inputs.size(); ++i) {
@@ -44,7 +45,8 @@ Result<LoweredStep> lower_fused(const Node& node) {
   for (LoweredOperand& operand : step.inputs) {
     if (!operand.value) continue;
     const auto it = outer.find(operand.value);
-    if (it == outer.end()) return internal_error("operand '{}' is not an input of its body", operand.value->name);
+    if (it == outer.end())
+      return internal_error("operand '{}' is not an input of its body", operand.value->name);
     operand.value = it->second;
   }
   for (const Value*& output : step.outputs) output = outer.at(output);
@@ -67,7 +69,8 @@ Result<LoweredStep> lower_single(const Node& node) {
     step.outputs = {node.outputs[0]};
     return step;
   }
-  NodeGroup group{{&node}, {node.outputs.begin(), node.outputs.end()}, is_anchor(node) ? &node : nullptr};
+  NodeGroup group{
+      {&node}, {node.outputs.begin(), node.outputs.end()}, is_anchor(node) ? &node : nullptr};
   if (group.anchor || is_region_op(node)) {
     if (auto step = lower_group(group)) return step;
   }
@@ -96,8 +99,10 @@ Result<Desc> lowered_desc(const LoweredStep& step, const SymbolValues& symbols) 
   desc.params = step.params;
   STOKER_ASSIGN(auto param_values, evaluate_dims(step.param_dims, symbols));
   if (!param_values.empty()) {
-    if (auto* region = std::get_if<RegionParams>(&desc.params)) region->extents = std::move(param_values);
-    else if (auto* copy = std::get_if<CopyParams>(&desc.params)) copy->starts = std::move(param_values);
+    if (auto* region = std::get_if<RegionParams>(&desc.params))
+      region->extents = std::move(param_values);
+    else if (auto* copy = std::get_if<CopyParams>(&desc.params))
+      copy->starts = std::move(param_values);
   }
   for (const LoweredOperand& operand : step.inputs) {
     TensorDesc tensor;

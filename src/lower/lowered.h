@@ -21,14 +21,14 @@ struct LoweredStep {
   std::string name;
   bool alias = false;  // the output is another view of the input's storage; nothing is launched
   Params params;
-  Dims param_dims;     // see PlanStep
+  Dims param_dims;  // see PlanStep
   std::vector<LoweredOperand> inputs;
   std::vector<const Value*> outputs;
   std::vector<std::string> origins;
 };
 
-// The step of a node. Ops without a rule, and fused groups' single ops, become fallback steps; a fused
-// group that no family can express is refused with the reason.
+// The step of a node. Ops without a rule, and fused groups' single ops, become fallback steps; a
+// fused group that no family can express is refused with the reason.
 Result<LoweredStep> lower_node(const Node& node);
 
 // The desc of a step at given sizes, all operands plain.
@@ -36,9 +36,9 @@ Result<Desc> lowered_desc(const LoweredStep& step, const SymbolValues& symbols);
 
 // Nodes that become one step: a plain node, or the body of a fused one. Values are the body's.
 struct NodeGroup {
-  std::vector<const Node*> members;    // in order
-  std::vector<const Value*> outputs;   // values used outside
-  const Node* anchor = nullptr;        // the conv, gemm or matmul; null: none
+  std::vector<const Node*> members;   // in order
+  std::vector<const Value*> outputs;  // values used outside
+  const Node* anchor = nullptr;       // the conv, gemm or matmul; null: none
 
   bool contains(const Node* node) const;
 };

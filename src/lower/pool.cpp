@@ -8,8 +8,10 @@ Result<LoweredStep> lower_pool(const Node& node) {
   const bool global = node.is("global_max_pool") || node.is("global_average_pool");
   if (!global && !node.is("max_pool") && !node.is("average_pool")) return unsupported("not a pool");
   const Value* x = node.inputs[0];
-  if (!x->type.ranked || x->type.rank() < 3 || x->type.rank() > 5) return unsupported("rank {}", x->type.rank());
-  if (node.outputs.size() > 1 && !node.outputs[1]->uses.empty()) return unsupported("the indices as an output");
+  if (!x->type.ranked || x->type.rank() < 3 || x->type.rank() > 5)
+    return unsupported("rank {}", x->type.rank());
+  if (node.outputs.size() > 1 && !node.outputs[1]->uses.empty())
+    return unsupported("the indices as an output");
   const auto spatial = static_cast<size_t>(x->type.rank()) - 2;
   PoolParams params;
   const bool average = node.is("average_pool") || node.is("global_average_pool");

@@ -15,13 +15,14 @@ RegionBuilder::RegionBuilder(Dims space) : space_(std::move(space)) {
 }
 
 bool RegionBuilder::computes(DType dtype) {
-  return dtype == DType::kF32 || dtype == DType::kF64 || dtype == DType::kI32 || dtype == DType::kI64 ||
-         dtype == DType::kBool;
+  return dtype == DType::kF32 || dtype == DType::kF64 || dtype == DType::kI32 ||
+         dtype == DType::kI64 || dtype == DType::kBool;
 }
 
 // Trailing alignment as in numpy: an operand's dims stand under the last dims of the space.
 Result<RegionOperand> RegionBuilder::map_operand(const Dims& dims) const {
-  if (dims.size() > space_.size()) return unsupported("an operand of rank {} in a space of rank {}", dims.size(), space_.size());
+  if (dims.size() > space_.size())
+    return unsupported("an operand of rank {} in a space of rank {}", dims.size(), space_.size());
   const size_t shift = space_.size() - dims.size();
   RegionOperand map;
   for (size_t d = 0; d < space_.size(); ++d) {
@@ -32,7 +33,8 @@ Result<RegionOperand> RegionBuilder::map_operand(const Dims& dims) const {
     const Dim& dim = dims[d - shift];
     const bool one = dim.is_const() && dim.value() == 1;
     if (!one && dim != space_[d] && dim.is_const() && space_[d].is_const()) {
-      return unsupported("an operand {} does not broadcast into {}", dims_text(dims), dims_text(space_));
+      return unsupported("an operand {} does not broadcast into {}", dims_text(dims),
+                         dims_text(space_));
     }
     map.dim_of.push_back(static_cast<int8_t>(d - shift));
   }
@@ -63,14 +65,16 @@ Result<int> RegionBuilder::load(const LoweredOperand& operand) {
 Result<int> RegionBuilder::load_along(const LoweredOperand& operand, int64_t axis) {
   RegionOperand map;
   map.dim_of.assign(space_.size(), -1);
-  if (axis < 0 || axis >= static_cast<int64_t>(space_.size())) return unsupported("axis {} outside the space", axis);
+  if (axis < 0 || axis >= static_cast<int64_t>(space_.size()))
+    return unsupported("axis {} outside the space", axis);
   map.dim_of[static_cast<size_t>(axis)] = 0;
   return load_mapped(operand, std::move(map));
 }
 
 Result<int> RegionBuilder::load_mapped(const LoweredOperand& operand, RegionOperand map) {
   const DType dtype = operand.frozen ? operand.frozen->dtype() : operand.value->type.dtype;
-  if (dtype == DType::kString || dtype == DType::kC64 || dtype == DType::kC128 || dtype_bits(dtype) < 8) {
+  if (dtype == DType::kString || dtype == DType::kC64 || dtype == DType::kC128 ||
+      dtype_bits(dtype) < 8) {
     return unsupported("{} operands", dtype_name(dtype));
   }
   program_.inputs.push_back(std::move(map));
@@ -95,7 +99,8 @@ Result<int> RegionBuilder::of(const Value* value) {
   // A constant of one element becomes an immediate: no operand, no load.
   if (value->is_constant() && value->constant->count() == 1 && computes(value->type.dtype) &&
       value->type.dtype != DType::kI64) {
-    const int instruction = constant(value->type.dtype, load_double(value->type.dtype)(value->constant->data(), 0));
+    const int instruction =
+        constant(value->type.dtype, load_double(value->type.dtype)(value->constant->data(), 0));
     define(value, instruction);
     return instruction;
   }
@@ -108,21 +113,25 @@ Status RegionBuilder::reduce_over(const std::vector<int64_t>& axes) {
   std::vector<uint8_t> reduced(space_.size(), 0);
   for (int64_t axis : axes) {
     if (axis < 0) axis += static_cast<int64_t>(space_.size());
-    if (axis < 0 || axis >= static_cast<int64_t>(space_.size())) return unsupported("axis {} outside the space", axis);
+    if (axis < 0 || axis >= static_cast<int64_t>(space_.size()))
+      return unsupported("axis {} outside the space", axis);
     reduced[static_cast<size_t>(axis)] = 1;
   }
-  if (program_.has_reduction() && reduced != program_.reduced) return unsupported("two groups of reduced axes");
+  if (program_.has_reduction() && reduced != program_.reduced)
+    return unsupported("two groups of reduced axes");
   program_.reduced = std::move(reduced);
   return Status::ok();
 }
 
 Status RegionBuilder::output(const Value* value) {
   const auto it = defined_.find(value);
-  if (it == defined_.end()) return internal_error("region output '{}' was never computed", value->name);
+  if (it == defined_.end())
+    return internal_error("region output '{}' was never computed", value->name);
   const Dims& dims = value->type.dims;
   RegionOutput output;
   output.value = it->second;
-  const bool full = dims.size() == space_.size() && std::equal(dims.begin(), dims.end(), space_.begin());
+  const bool full =
+      dims.size() == space_.size() && std::equal(dims.begin(), dims.end(), space_.begin());
   int8_t next = 0;
   for (size_t d = 0; d < space_.size(); ++d) {
     if (full || !program_.reduced[d]) {
@@ -132,7 +141,8 @@ Status RegionBuilder::output(const Value* value) {
       if (dims.size() == space_.size()) ++next;  // keepdims: an extent of 1 is skipped
     }
   }
-  if (next != static_cast<int8_t>(dims.size())) return unsupported("output {} does not fit the space {}", dims_text(dims), dims_text(space_));
+  if (next != static_cast<int8_t>(dims.size()))
+    return unsupported("output {} does not fit the space {}", dims_text(dims), dims_text(space_));
   program_.outputs.push_back(std::move(output));
   return Status::ok();
 }

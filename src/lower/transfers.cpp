@@ -24,7 +24,8 @@ class Transfers {
     for (PlanPort& port : program_.outputs) {
       const int32_t made = twin(port.tensor, PlanTensor::Kind::kTemporary);
       redirect_reads(port.tensor, made);
-      for (PlanStep& step : program_.steps) std::replace(step.outputs.begin(), step.outputs.end(), port.tensor, made);
+      for (PlanStep& step : program_.steps)
+        std::replace(step.outputs.begin(), step.outputs.end(), port.tensor, made);
       at(port.tensor).place = {};
       last.push_back(copy(made, port.tensor, {}));
     }
@@ -45,7 +46,8 @@ class Transfers {
   }
 
   void redirect_reads(int32_t from, int32_t to) {
-    for (PlanStep& step : program_.steps) std::replace(step.inputs.begin(), step.inputs.end(), from, to);
+    for (PlanStep& step : program_.steps)
+      std::replace(step.inputs.begin(), step.inputs.end(), from, to);
     for (PlanTensor& tensor : program_.tensors) {
       if (tensor.alias_of == from) tensor.alias_of = to;
     }

@@ -1,6 +1,6 @@
-// Op: what one operator means, free of any graph. Each op is one file here with its inference and its
-// reference evaluation, and one line in op_list.def. The reference evaluation is the fallback kernel,
-// the constant folder and the oracle of every test.
+// Op: what one operator means, free of any graph. Each op is one file here with its inference and
+// its reference evaluation, and one line in op_list.def. The reference evaluation is the fallback
+// kernel, the constant folder and the oracle of every test.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -8,9 +8,9 @@
 #include <span>
 #include <string_view>
 
+#include "base/attributes.h"
 #include "base/dim.h"
 #include "base/status.h"
-#include "base/attributes.h"
 
 namespace stoker {
 
@@ -22,7 +22,9 @@ struct ValueType {
   bool ranked = true;
   Dims dims;
 
-  static ValueType tensor(DType dtype, Dims dims) { return {Kind::kTensor, dtype, true, std::move(dims)}; }
+  static ValueType tensor(DType dtype, Dims dims) {
+    return {Kind::kTensor, dtype, true, std::move(dims)};
+  }
   static ValueType unranked(DType dtype) { return {Kind::kTensor, dtype, false, {}}; }
   int rank() const { return static_cast<int>(dims.size()); }
 };
@@ -40,9 +42,9 @@ class InferContext {
 
   const Attributes& attributes;
   std::span<const Input> inputs;
-  std::vector<ValueType> outputs;                  // sized by the caller, filled by infer
-  std::vector<std::optional<Dims>> shape_values;   // same size; set where the elements are known
-  Dim (*fresh_symbol)(void* graph) = nullptr;      // a new data-dependent size
+  std::vector<ValueType> outputs;                 // sized by the caller, filled by infer
+  std::vector<std::optional<Dims>> shape_values;  // same size; set where the elements are known
+  Dim (*fresh_symbol)(void* graph) = nullptr;     // a new data-dependent size
   void* graph = nullptr;
 
   bool has(size_t i) const { return i < inputs.size() && inputs[i].type; }
@@ -66,14 +68,17 @@ struct TensorView {
   int rank() const { return static_cast<int>(shape.size()); }
   int64_t count() const;
   bool dense() const;  // row-major without gaps
-  template <class T> T* as() const { return static_cast<T*>(data); }
+  template <class T>
+  T* as() const {
+    return static_cast<T*>(data);
+  }
 };
 Shape dense_strides(const Shape& shape);
 TensorView view_of(const Tensor& tensor);
 
-// What evaluation sees. The caller allocates the outputs with the inferred shapes and may give other
-// dtypes than the graph has: all floats as f64 is how the double-precision oracle is computed.
-// Floating point accumulates in double, integers exactly.
+// What evaluation sees. The caller allocates the outputs with the inferred shapes and may give
+// other dtypes than the graph has: all floats as f64 is how the double-precision oracle is
+// computed. Floating point accumulates in double, integers exactly.
 struct EvalContext {
   const Attributes& attributes;
   std::span<const TensorView> inputs;
@@ -84,7 +89,16 @@ struct EvalContext {
   bool has(size_t i) const { return i < inputs.size() && inputs[i].present(); }
 };
 
-enum class AttributeKind : uint8_t { kInt, kFloat, kString, kDType, kInts, kFloats, kStrings, kTensor };
+enum class AttributeKind : uint8_t {
+  kInt,
+  kFloat,
+  kString,
+  kDType,
+  kInts,
+  kFloats,
+  kStrings,
+  kTensor
+};
 
 struct AttributeDef {
   std::string_view name;
@@ -95,14 +109,16 @@ struct AttributeDef {
 struct Op {
   std::string_view name;
   int min_inputs = 1;
-  int max_inputs = 1;   // -1: any number
-  int output_count = 1; // -1: any number >= 1
+  int max_inputs = 1;    // -1: any number
+  int output_count = 1;  // -1: any number >= 1
   std::vector<AttributeDef> attributes;
   Status (*infer)(InferContext&) = nullptr;
-  Status (*evaluate)(const EvalContext&) = nullptr;  // null: a structural op that the runtime executes
-  bool pointwise = false;  // output element depends on the input elements at that (broadcast) position
+  Status (*evaluate)(const EvalContext&) =
+      nullptr;  // null: a structural op that the runtime executes
+  bool pointwise =
+      false;  // output element depends on the input elements at that (broadcast) position
   bool deterministic = true;
-  bool foldable = true;    // f64 transcendental functions fold nowhere (see passes/fold_constants)
+  bool foldable = true;  // f64 transcendental functions fold nowhere (see passes/fold_constants)
 };
 
 // Null when there is no such op.

@@ -18,11 +18,11 @@ constexpr int64_t kAlwaysFoldedBytes = int64_t{1} << 20;
 constexpr int64_t kMaxGrowth = 8;
 
 constexpr std::string_view kTranscendental[] = {
-    "acos",  "acosh",   "asin",        "asinh", "atan",    "atanh",
-    "celu",  "cos",     "cosh",        "elu",   "erf",     "exp",
-    "gelu",  "log",     "log_softmax", "mish",  "pow",     "reduce_log_sum_exp",
-    "selu",  "sigmoid", "sin",         "sinh",  "softmax", "softplus",
-    "swish", "tan",     "tanh"};
+    "acos",  "acosh",       "asin",    "asinh", "atan", "atanh",          "celu",
+    "cos",   "cosh",        "elu",     "erf",   "exp",  "gelu",           "gru",
+    "log",   "log_softmax", "lstm",    "mish",  "pow",  "reduce_log_sum", "reduce_log_sum_exp",
+    "rnn",   "selu",        "sigmoid", "sin",   "sinh", "softmax",        "softplus",
+    "swish", "tan",         "tanh"};
 
 bool small_enough(const Node& node) {
   int64_t in = 0;

@@ -57,6 +57,7 @@ bool replace_value(Graph& graph, Value* from, Value* to) {
     const bool source = !to->producer;
     if (source || graph.is_output(to)) return false;
     const std::string name = from->name;
+    to->origin = from->origin;
     graph.replace_all_uses(from, to);
     graph.rename(from, graph.fresh_name(name + "_replaced"));
     graph.rename(to, name);

@@ -33,7 +33,11 @@ class Binder {
  public:
   Binder(const EngineContents& contents, const PlanProgram& program, const SymbolValues& symbols,
          const TacticRegistry& registry, const WeightSource& weights, const BindOptions& options)
-      : contents_(contents), program_(program), registry_(registry), weights_(weights), options_(options),
+      : contents_(contents),
+        program_(program),
+        registry_(registry),
+        weights_(weights),
+        options_(options),
         bound_(std::make_shared<BoundProgram>()) {
     bound_->program = &program;
     bound_->symbols = symbols;
@@ -105,7 +109,8 @@ class Binder {
       Desc desc = bound.desc;
       const Status reason = wanted->version == step.tactic_version || step.tactic_version == 0
                                 ? adapt_desc(*wanted, desc)
-                                : unsupported("version {} is not the plan's {}", wanted->version, step.tactic_version);
+                                : unsupported("version {} is not the plan's {}", wanted->version,
+                                              step.tactic_version);
       if (reason.is_ok()) return take(bound, wanted, std::move(desc), step.config);
       bound.substituted = reason.message();
     } else {
@@ -145,7 +150,8 @@ class Binder {
     const Tactic& tactic = *bound.tactic;
     if (tactic.prepare) {
       bound.prepared = tactic.prepare(bound.desc, bound.config);
-      if (!bound.prepared) return internal_error("tactic {} could not prepare {}", tactic.name, desc_key(bound.desc));
+      if (!bound.prepared)
+        return internal_error("tactic {} could not prepare {}", tactic.name, desc_key(bound.desc));
     }
     if (tactic.workspace) bound.workspace = tactic.workspace(bound.desc, bound.config);
     bound_->worker_bytes = std::max(bound_->worker_bytes, bound.workspace.per_worker_bytes);
@@ -158,11 +164,13 @@ class Binder {
     return Status::ok();
   }
 
-  // A weight operand gets a bound tensor of its own: two steps may want the same weight packed differently.
+  // A weight operand gets a bound tensor of its own: two steps may want the same weight packed
+  // differently.
   Status bind_weight(BoundStep& bound, size_t input) {
     const auto tensor_id = static_cast<size_t>(bound.inputs[input]);
     const int32_t weight = program_.tensors[tensor_id].weight;
-    STOKER_ASSIGN(Tensor bytes, weights_(weight, bound.desc.inputs[input].packing, bound.desc, static_cast<int>(input)));
+    STOKER_ASSIGN(Tensor bytes, weights_(weight, bound.desc.inputs[input].packing, bound.desc,
+                                         static_cast<int>(input)));
     BoundTensor operand;
     operand.storage = BoundTensor::Storage::kWeight;
     operand.desc = bound.desc.inputs[input];
@@ -188,7 +196,8 @@ class Binder {
       if (bound.storage != BoundTensor::Storage::kShapeValue) continue;
       auto* data = static_cast<std::byte*>(bound_->shape_pool.data()) + bound.offset;
       const Dims& elements = program_.tensors[i].elements;
-      for (size_t e = 0; e < elements.size() && static_cast<int64_t>(e) < stored_count(bound.desc); ++e) {
+      for (size_t e = 0; e < elements.size() && static_cast<int64_t>(e) < stored_count(bound.desc);
+           ++e) {
         STOKER_ASSIGN(const int64_t value, elements[e].evaluate(bound_->symbols));
         store_int(bound.desc.dtype)(data, static_cast<int64_t>(e), value);
       }
@@ -227,7 +236,9 @@ class Binder {
     std::vector<size_t> owners;
     for (size_t i = 0; i < lifetimes.size(); ++i) {
       const BoundTensor& tensor = bound_->tensors[i];
-      if (tensor.storage != BoundTensor::Storage::kArena || lifetimes[i].last < 0 || root_of(i) != i) continue;
+      if (tensor.storage != BoundTensor::Storage::kArena || lifetimes[i].last < 0 ||
+          root_of(i) != i)
+        continue;
       lifetimes[i].bytes = tensor.bytes;
       owners.push_back(i);
       buffers.push_back(lifetimes[i]);
@@ -235,9 +246,12 @@ class Binder {
     bound_->liveness_bytes = liveness_bound(buffers);
     buffers.insert(buffers.end(), workspaces.begin(), workspaces.end());
     bound_->arena_bytes = place_buffers(buffers, options_.reuse);
-    for (size_t i = 0; i < owners.size(); ++i) bound_->tensors[owners[i]].offset = buffers[i].offset;
-    for (size_t s = 0; s < workspaces.size(); ++s) bound_->steps[s].shared_offset = buffers[owners.size() + s].offset;
-    for (size_t i = 0; i < program_.tensors.size(); ++i) bound_->tensors[i].offset = bound_->tensors[root_of(i)].offset;
+    for (size_t i = 0; i < owners.size(); ++i)
+      bound_->tensors[owners[i]].offset = buffers[i].offset;
+    for (size_t s = 0; s < workspaces.size(); ++s)
+      bound_->steps[s].shared_offset = buffers[owners.size() + s].offset;
+    for (size_t i = 0; i < program_.tensors.size(); ++i)
+      bound_->tensors[i].offset = bound_->tensors[root_of(i)].offset;
   }
 
   const EngineContents& contents_;
@@ -250,14 +264,16 @@ class Binder {
 
 }  // namespace
 
-Result<Desc> bind_desc(const EngineContents& contents, const PlanProgram& program, const PlanStep& step,
-                       const SymbolValues& symbols) {
+Result<Desc> bind_desc(const EngineContents& contents, const PlanProgram& program,
+                       const PlanStep& step, const SymbolValues& symbols) {
   Desc desc;
   desc.params = step.params;
   if (!step.param_dims.empty()) {
     STOKER_ASSIGN(auto values, evaluate_dims(step.param_dims, symbols));
-    if (auto* region = std::get_if<RegionParams>(&desc.params)) region->extents = std::move(values);
-    else if (auto* copy = std::get_if<CopyParams>(&desc.params)) copy->starts = std::move(values);
+    if (auto* region = std::get_if<RegionParams>(&desc.params))
+      region->extents = std::move(values);
+    else if (auto* copy = std::get_if<CopyParams>(&desc.params))
+      copy->starts = std::move(values);
   }
   for (const auto* operands : {&step.inputs, &step.outputs}) {
     auto& list = operands == &step.inputs ? desc.inputs : desc.outputs;
@@ -266,7 +282,8 @@ Result<Desc> bind_desc(const EngineContents& contents, const PlanProgram& progra
         list.emplace_back();
         continue;
       }
-      STOKER_ASSIGN(TensorDesc operand, bind_tensor_desc(contents, program.tensors[static_cast<size_t>(id)], symbols));
+      STOKER_ASSIGN(TensorDesc operand,
+                    bind_tensor_desc(contents, program.tensors[static_cast<size_t>(id)], symbols));
       list.push_back(std::move(operand));
     }
   }
@@ -276,18 +293,16 @@ Result<Desc> bind_desc(const EngineContents& contents, const PlanProgram& progra
 Status adapt_desc(const Tactic& tactic, Desc& desc) {
   if (tactic.packing) {
     for (size_t i = 0; i < desc.inputs.size(); ++i) {
-      if (desc.inputs[i].constant) desc.inputs[i].packing = tactic.packing(desc, static_cast<int>(i));
+      if (desc.inputs[i].constant)
+        desc.inputs[i].packing = tactic.packing(desc, static_cast<int>(i));
     }
   }
   return tactic.supports(desc);
 }
 
-Result<std::shared_ptr<const BoundProgram>> bind_program(const EngineContents& contents,
-                                                         const PlanProgram& program,
-                                                         const SymbolValues& symbols,
-                                                         const TacticRegistry& registry,
-                                                         const WeightSource& weights,
-                                                         const BindOptions& options) {
+Result<std::shared_ptr<const BoundProgram>> bind_program(
+    const EngineContents& contents, const PlanProgram& program, const SymbolValues& symbols,
+    const TacticRegistry& registry, const WeightSource& weights, const BindOptions& options) {
   return Binder(contents, program, symbols, registry, weights, options).run();
 }
 

@@ -1,5 +1,5 @@
-// Binding: from a plan program and the caller's shapes to a BoundProgram. Small and deterministic; used
-// when building (at the profile's optimum) and when running (at the first run of a shape).
+// Binding: from a plan program and the caller's shapes to a BoundProgram. Small and deterministic;
+// used when building (at the profile's optimum) and when running (at the first run of a shape).
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -9,34 +9,33 @@
 
 namespace stoker {
 
-// The packed bytes of a weight in the packing that a tactic wants; packs again when the engine holds another.
-// `spec` and `index` name the operand it is for. Called during bind only.
-using WeightSource = std::function<Result<Tensor>(int32_t weight, Packing packing, const Desc& spec, int index)>;
+// The packed bytes of a weight in the packing that a tactic wants; packs again when the engine
+// holds another. `spec` and `index` name the operand it is for. Called during bind only.
+using WeightSource =
+    std::function<Result<Tensor>(int32_t weight, Packing packing, const Desc& spec, int index)>;
 
 struct BindOptions {
   int workers = 1;
-  bool reuse = true;           // let buffers with disjoint lifetimes share memory
-  bool reference_only = false; // every step by its reference tactic
+  bool reuse = true;            // let buffers with disjoint lifetimes share memory
+  bool reference_only = false;  // every step by its reference tactic
 };
 
-// Values of the symbols from the shapes of the program's inputs (one per port). Checks constant extents,
-// agreement between inputs, ranges of symbols.
+// Values of the symbols from the shapes of the program's inputs (one per port). Checks constant
+// extents, agreement between inputs, ranges of symbols.
 Result<SymbolValues> match_shapes(const EngineContents& contents, const PlanProgram& program,
                                   const std::vector<Shape>& shapes);
 
-Result<std::shared_ptr<const BoundProgram>> bind_program(const EngineContents& contents,
-                                                         const PlanProgram& program,
-                                                         const SymbolValues& symbols,
-                                                         const TacticRegistry& registry,
-                                                         const WeightSource& weights,
-                                                         const BindOptions& options);
+Result<std::shared_ptr<const BoundProgram>> bind_program(
+    const EngineContents& contents, const PlanProgram& program, const SymbolValues& symbols,
+    const TacticRegistry& registry, const WeightSource& weights, const BindOptions& options);
 
 // The desc of a step at bound shapes: parameters with their expressions evaluated, operands of the
 // program's tensors. Packings are left at kNone.
-Result<Desc> bind_desc(const EngineContents& contents, const PlanProgram& program, const PlanStep& step,
-                       const SymbolValues& symbols);
+Result<Desc> bind_desc(const EngineContents& contents, const PlanProgram& program,
+                       const PlanStep& step, const SymbolValues& symbols);
 
-// Sets packings of constant operands to what the tactic wants and asks it; the reason when it refuses.
+// Sets packings of constant operands to what the tactic wants and asks it; the reason when it
+// refuses.
 Status adapt_desc(const Tactic& tactic, Desc& desc);
 
 }  // namespace stoker

@@ -1,5 +1,6 @@
-// BoundProgram: a plan program at one shape: every extent a number, every buffer placed, every step with
-// its tactic, config and work units, and the schedule of stages. Immutable after bind; sessions share it.
+// BoundProgram: a plan program at one shape: every extent a number, every buffer placed, every step
+// with its tactic, config and work units, and the schedule of stages. Immutable after bind;
+// sessions share it.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -16,8 +17,9 @@ struct BoundTensor {
   Storage storage = Storage::kArena;
   TensorDesc desc;
   int64_t bytes = 0;
-  int64_t offset = 0;   // kArena: in the arena; kShapeValue: in the shape pool
-  int32_t index = 0;    // kInput/kOutput: port; kWeight: index into BoundProgram::weights; kState: state
+  int64_t offset = 0;  // kArena: in the arena; kShapeValue: in the shape pool
+  int32_t index =
+      0;  // kInput/kOutput: port; kWeight: index into BoundProgram::weights; kState: state
 };
 
 struct BoundStep {
@@ -28,9 +30,9 @@ struct BoundStep {
   std::string substituted;  // why the plan's own tactic does not run this shape; empty: it does
   std::shared_ptr<const void> prepared;
   Workspace workspace;
-  int64_t shared_offset = 0;            // of the shared workspace, in the arena
-  std::vector<int64_t> phase_units;     // units of each phase
-  std::vector<int32_t> inputs, outputs; // into BoundProgram::tensors; -1: absent
+  int64_t shared_offset = 0;             // of the shared workspace, in the arena
+  std::vector<int64_t> phase_units;      // units of each phase
+  std::vector<int32_t> inputs, outputs;  // into BoundProgram::tensors; -1: absent
 };
 
 // A step's phase in a stage; worker w computes units [begin[w], begin[w + 1]).

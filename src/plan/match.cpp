@@ -7,8 +7,8 @@ namespace {
 
 Status check_rank(const PlanPort& port, const PlanTensor& tensor, const Shape& shape) {
   if (shape.size() != tensor.dims.size()) {
-    return invalid_argument("input '{}' has shape {}, the model expects {}", port.name, shape_text(shape),
-                            dims_text(tensor.dims));
+    return invalid_argument("input '{}' has shape {}, the model expects {}", port.name,
+                            shape_text(shape), dims_text(tensor.dims));
   }
   return Status::ok();
 }
@@ -35,8 +35,9 @@ Result<SymbolValues> match_shapes(const EngineContents& contents, const PlanProg
     for (size_t d = 0; d < shapes[i].size(); ++d) {
       STOKER_ASSIGN(const int64_t expected, tensor.dims[d].evaluate(values));
       if (expected != shapes[i][d]) {
-        return invalid_argument("input '{}' has shape {}, expected {} with {} = {}", program.inputs[i].name,
-                                shape_text(shapes[i]), dims_text(tensor.dims), tensor.dims[d].text(), expected);
+        return invalid_argument("input '{}' has shape {}, expected {} with {} = {}",
+                                program.inputs[i].name, shape_text(shapes[i]),
+                                dims_text(tensor.dims), tensor.dims[d].text(), expected);
       }
     }
   }
@@ -44,8 +45,8 @@ Result<SymbolValues> match_shapes(const EngineContents& contents, const PlanProg
     const auto it = values.find(symbol.name);
     if (it == values.end()) continue;
     if (it->second < symbol.min || it->second > symbol.max) {
-      return invalid_argument("size {} = {} is outside the engine's range {}..{}", symbol.name, it->second,
-                              symbol.min, symbol.max);
+      return invalid_argument("size {} = {} is outside the engine's range {}..{}", symbol.name,
+                              it->second, symbol.min, symbol.max);
     }
   }
   return values;

@@ -16,7 +16,8 @@ struct Range {
 
 // The start of the tightest gap of at least `bytes` between the sorted ranges, or their end.
 int64_t best_gap(std::vector<Range>& taken, int64_t bytes) {
-  std::sort(taken.begin(), taken.end(), [](const Range& a, const Range& b) { return a.begin < b.begin; });
+  std::sort(taken.begin(), taken.end(),
+            [](const Range& a, const Range& b) { return a.begin < b.begin; });
   int64_t end = 0, best = -1, best_size = INT64_MAX;
   for (const Range& range : taken) {
     const int64_t gap = range.begin - end;

@@ -13,10 +13,10 @@ struct BufferLifetime {
   int64_t offset = 0;           // filled by place_buffers
 };
 
-// Greedy by size with the best-fitting gap: larger buffers first, each at the lowest gap that wastes
-// least among the buffers it overlaps in time. Offsets are multiples of 64. With `reuse` off all buffers get memory
-// of their own. Returns the arena's bytes. Deterministic. Source: "Efficient Memory Management for Deep
-// Neural Net Inference", Pisarchyk and Lee, 2020 (greedy by size).
+// Greedy by size with the best-fitting gap: larger buffers first, each at the lowest gap that
+// wastes least among the buffers it overlaps in time. Offsets are multiples of 64. With `reuse` off
+// all buffers get memory of their own. Returns the arena's bytes. Deterministic. Source: "Efficient
+// Memory Management for Deep Neural Net Inference", Pisarchyk and Lee, 2020 (greedy by size).
 int64_t place_buffers(std::vector<BufferLifetime>& buffers, bool reuse);
 
 // The most bytes alive at one stage: no placement can use less.

@@ -6,7 +6,8 @@
 namespace stoker {
 namespace {
 
-// Below this much work a step is not worth splitting: the second worker's cold caches and the cut cost more.
+// Below this much work a step is not worth splitting: the second worker's cold caches and the cut
+// cost more.
 constexpr double kSplitWork = 16e3;
 
 double step_cost(const Desc& desc) {
@@ -24,11 +25,12 @@ StagePlan assign_stages(const PlanProgram& program, const std::vector<BoundStep>
     const auto phases = static_cast<int32_t>(steps[i].phase_units.size());
     int32_t earliest = 0;
     for (const int32_t before : program.steps[i].after) {
-      const auto phases_before = static_cast<int32_t>(steps[static_cast<size_t>(before)].phase_units.size());
+      const auto phases_before =
+          static_cast<int32_t>(steps[static_cast<size_t>(before)].phase_units.size());
       earliest = std::max(earliest, plan.first_stage[static_cast<size_t>(before)] + phases_before);
     }
-    // Plan order is kept otherwise: running far ahead of it would stretch lifetimes. A step may join
-    // the last stage before it when nothing there is needed by it.
+    // Plan order is kept otherwise: running far ahead of it would stretch lifetimes. A step may
+    // join the last stage before it when nothing there is needed by it.
     const int32_t stage = std::max(earliest, previous_end - 1);
     plan.first_stage[i] = std::max(stage, 0);
     previous_end = std::max(previous_end, plan.first_stage[i] + phases);
@@ -37,9 +39,11 @@ StagePlan assign_stages(const PlanProgram& program, const std::vector<BoundStep>
   return plan;
 }
 
-std::vector<Stage> share_work(const StagePlan& plan, const std::vector<BoundStep>& steps, int workers) {
+std::vector<Stage> share_work(const StagePlan& plan, const std::vector<BoundStep>& steps,
+                              int workers) {
   std::vector<Stage> stages(static_cast<size_t>(plan.stage_count));
-  std::vector<std::vector<double>> load(stages.size(), std::vector<double>(static_cast<size_t>(workers), 0));
+  std::vector<std::vector<double>> load(stages.size(),
+                                        std::vector<double>(static_cast<size_t>(workers), 0));
   for (size_t i = 0; i < steps.size(); ++i) {
     const double cost = step_cost(steps[i].desc);
     for (size_t phase = 0; phase < steps[i].phase_units.size(); ++phase) {
@@ -48,8 +52,10 @@ std::vector<Stage> share_work(const StagePlan& plan, const std::vector<BoundStep
       StageItem item{static_cast<int32_t>(i), static_cast<int32_t>(phase), {}};
       item.begin.assign(static_cast<size_t>(workers) + 1, 0);
       if (units < 2 || cost < kSplitWork) {
-        const auto least = std::min_element(load[stage].begin(), load[stage].end()) - load[stage].begin();
-        for (int w = 0; w < workers; ++w) item.begin[static_cast<size_t>(w) + 1] = w >= least ? units : 0;
+        const auto least =
+            std::min_element(load[stage].begin(), load[stage].end()) - load[stage].begin();
+        for (int w = 0; w < workers; ++w)
+          item.begin[static_cast<size_t>(w) + 1] = w >= least ? units : 0;
         load[stage][static_cast<size_t>(least)] += cost;
       } else {
         for (int w = 0; w < workers; ++w) {

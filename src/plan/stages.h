@@ -6,16 +6,17 @@
 
 namespace stoker {
 
-// The stage at which each step's first phase runs; phase p runs p stages later. A step stands in the
-// first stage after all that it must wait for, or later.
+// The stage at which each step's first phase runs; phase p runs p stages later. A step stands in
+// the first stage after all that it must wait for, or later.
 struct StagePlan {
   std::vector<int32_t> first_stage;  // per step
   int32_t stage_count = 0;
 };
 StagePlan assign_stages(const PlanProgram& program, const std::vector<BoundStep>& steps);
 
-// Static shares: the units of an item are split evenly over the workers; single units go to the worker
-// with the least work in that stage. Depends on the worker count only, never on time.
-std::vector<Stage> share_work(const StagePlan& plan, const std::vector<BoundStep>& steps, int workers);
+// Static shares: the units of an item are split evenly over the workers; single units go to the
+// worker with the least work in that stage. Depends on the worker count only, never on time.
+std::vector<Stage> share_work(const StagePlan& plan, const std::vector<BoundStep>& steps,
+                              int workers);
 
 }  // namespace stoker

@@ -10,7 +10,9 @@ namespace stoker {
 namespace {
 
 double now_ns() {
-  return std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now().time_since_epoch()).count();
+  return std::chrono::duration<double, std::nano>(
+             std::chrono::steady_clock::now().time_since_epoch())
+      .count();
 }
 
 }  // namespace
@@ -20,7 +22,8 @@ Result<std::unique_ptr<Executor>> Executor::create(std::shared_ptr<const BoundPr
   const BoundProgram& program = *executor->bound_;
   const auto cpu = make_cpu_device();
   STOKER_ASSIGN(executor->arena_, cpu->allocate(program.arena_bytes));
-  STOKER_ASSIGN(executor->scratch_, cpu->allocate(round_up(program.worker_bytes, 4096) * program.workers));
+  STOKER_ASSIGN(executor->scratch_,
+                cpu->allocate(round_up(program.worker_bytes, 4096) * program.workers));
   for (const BoundStep& step : program.steps) {
     if (step.step->place.kind == Place::Kind::kNull) {
       executor->null_device_ = make_null_device({.index = step.step->place.index});
@@ -82,7 +85,8 @@ void Executor::enable_profile(bool on) {
   profile_ = on;
   profiled_runs_ = 0;
   step_ns_.assign(bound_->steps.size(), 0);
-  worker_ns_.assign(static_cast<size_t>(bound_->workers), std::vector<double>(bound_->steps.size(), 0));
+  worker_ns_.assign(static_cast<size_t>(bound_->workers),
+                    std::vector<double>(bound_->steps.size(), 0));
 }
 
 Status Executor::run(WorkerPool& pool) {
@@ -116,7 +120,8 @@ void Executor::account(const BoundStep& step, const StageItem& item) {
 }
 
 void Executor::launch(const StageItem& item, int worker) {
-  const int64_t begin = item.begin[static_cast<size_t>(worker)], end = item.begin[static_cast<size_t>(worker) + 1];
+  const int64_t begin = item.begin[static_cast<size_t>(worker)],
+                end = item.begin[static_cast<size_t>(worker) + 1];
   if (begin >= end || failed_.load(std::memory_order_relaxed)) return;
   const auto s = static_cast<size_t>(item.step);
   const BoundStep& step = bound_->steps[s];

@@ -1,5 +1,5 @@
-// Executor: runs a bound program on a pool of workers, as one program per worker with a barrier after
-// each stage: one entry into the pool per run, not one per step.
+// Executor: runs a bound program on a pool of workers, as one program per worker with a barrier
+// after each stage: one entry into the pool per run, not one per step.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -12,14 +12,16 @@
 
 namespace stoker {
 
-// Pointer tables and arena of one caller for one bound program. Not thread-safe. run() allocates nothing.
+// Pointer tables and arena of one caller for one bound program. Not thread-safe. run() allocates
+// nothing.
 class Executor {
  public:
   // Steps placed on a device that does not execute (the null device) are only accounted for there.
   static Result<std::unique_ptr<Executor>> create(std::shared_ptr<const BoundProgram> bound);
 
   const BoundProgram& bound() const { return *bound_; }
-  // Memory of the caller for a port; must stay valid while running. Alignment of the element suffices.
+  // Memory of the caller for a port; must stay valid while running. Alignment of the element
+  // suffices.
   void set_input(size_t port, const void* data);
   void set_output(size_t port, void* data);
   Status run(WorkerPool& pool);
@@ -27,7 +29,8 @@ class Executor {
   // Clock of the null device, in nanoseconds since creation; 0 when no step is placed there.
   double virtual_ns() const { return null_device_ ? null_device_->now_ns() : 0; }
 
-  // Nanoseconds of each step summed over the runs since the profile was enabled (slowest worker), and the runs.
+  // Nanoseconds of each step summed over the runs since the profile was enabled (slowest worker),
+  // and the runs.
   void enable_profile(bool on);
   const std::vector<double>& step_ns() const { return step_ns_; }
   int64_t profiled_runs() const { return profiled_runs_; }

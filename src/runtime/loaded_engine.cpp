@@ -14,7 +14,8 @@ Result<RuntimeOptions> runtime_options(const KnobList& knobs) {
   if (isa != "auto") {
     const IsaLevel wanted = *isa_from_name(isa);
     if (wanted > options.isa) {
-      return unsupported("knob isa={} asks for more than this CPU has ({}); use isa=auto", isa, isa_name(options.isa));
+      return unsupported("knob isa={} asks for more than this CPU has ({}); use isa=auto", isa,
+                         isa_name(options.isa));
     }
     options.isa = wanted;
   }
@@ -39,7 +40,8 @@ TacticLists tactic_lists() {
   return lists;
 }
 
-Result<std::shared_ptr<LoadedEngine>> LoadedEngine::create(EngineContents contents, const RuntimeOptions& options) {
+Result<std::shared_ptr<LoadedEngine>> LoadedEngine::create(EngineContents contents,
+                                                           const RuntimeOptions& options) {
   std::shared_ptr<LoadedEngine> engine(new LoadedEngine(std::move(contents), options));
   engine->pool_ = shared_worker_pool(options.pool);
   return engine;
@@ -55,10 +57,10 @@ Result<std::shared_ptr<const BoundProgram>> LoadedEngine::bind(const std::vector
   }
   STOKER_ASSIGN(const SymbolValues symbols, match_shapes(contents_, main(), shapes));
   const BindOptions bind_options{options_.pool.workers, options_.reuse, options_.reference_only};
-  const WeightSource source = [this](int32_t index, Packing packing, const Desc& spec, int operand) {
-    return weight(index, packing, spec, operand);
-  };
-  STOKER_ASSIGN(auto bound, bind_program(contents_, main(), symbols, registry_, source, bind_options));
+  const WeightSource source = [this](int32_t index, Packing packing, const Desc& spec,
+                                     int operand) { return weight(index, packing, spec, operand); };
+  STOKER_ASSIGN(auto bound,
+                bind_program(contents_, main(), symbols, registry_, source, bind_options));
   bindings_.emplace_front(shapes, bound);
   if (static_cast<int>(bindings_.size()) > std::max(options_.bind_cache, 1)) bindings_.pop_back();
   return bound;
@@ -67,12 +69,14 @@ Result<std::shared_ptr<const BoundProgram>> LoadedEngine::bind(const std::vector
 Result<Tensor> LoadedEngine::weight(int32_t index, Packing packing, const Desc& spec, int operand) {
   const PlanWeight& weight = contents_.weights[static_cast<size_t>(index)];
   if (!weight.bytes.defined()) {
-    return invalid_argument("weight '{}' is missing: give it with refit before running", weight.name);
+    return invalid_argument("weight '{}' is missing: give it with refit before running",
+                            weight.name);
   }
   if (weight.packing == packing) return weight.bytes;
-  // What a packing looks like depends on the operand's role (transposition, groups), so that is in the key.
-  const std::string key = std::to_string(index) + "/" + packing_name(packing) + "/" + std::to_string(operand) + "/" +
-                          std::to_string(spec.params.index());
+  // What a packing looks like depends on the operand's role (transposition, groups), so that is in
+  // the key.
+  const std::string key = std::to_string(index) + "/" + packing_name(packing) + "/" +
+                          std::to_string(operand) + "/" + std::to_string(spec.params.index());
   if (const auto it = repacked_.find(key); it != repacked_.end()) return it->second;
   Desc plain_spec = spec;
   Tensor canonical = weight.bytes;
@@ -92,7 +96,8 @@ std::unique_ptr<Session> LoadedEngine::take_session() {
   std::lock_guard<std::mutex> lock(session_mutex_);
   if (idle_sessions_.empty()) {
     // Not an owner: a pooled session that owned its engine would keep it alive for ever.
-    return std::make_unique<Session>(Engine(std::shared_ptr<LoadedEngine>(std::shared_ptr<void>(), this)));
+    return std::make_unique<Session>(
+        Engine(std::shared_ptr<LoadedEngine>(std::shared_ptr<void>(), this)));
   }
   auto session = std::move(idle_sessions_.back());
   idle_sessions_.pop_back();

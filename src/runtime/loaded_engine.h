@@ -30,7 +30,8 @@ TacticLists tactic_lists();
 // Immutable but for its caches, which are locked: thread-safe.
 class LoadedEngine {
  public:
-  static Result<std::shared_ptr<LoadedEngine>> create(EngineContents contents, const RuntimeOptions& options);
+  static Result<std::shared_ptr<LoadedEngine>> create(EngineContents contents,
+                                                      const RuntimeOptions& options);
 
   const EngineContents& contents() const { return contents_; }
   const PlanProgram& main() const { return contents_.programs.front(); }

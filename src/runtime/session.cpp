@@ -19,14 +19,15 @@ class SessionState {
       if (it == inputs.end()) return missing_input(port.name);
       const DType expected = program.tensors[static_cast<size_t>(port.tensor)].dtype;
       if (it->second.dtype() != expected) {
-        return invalid_argument("input '{}' is {}, the model expects {}", port.name, dtype_name(it->second.dtype()),
-                                dtype_name(expected));
+        return invalid_argument("input '{}' is {}, the model expects {}", port.name,
+                                dtype_name(it->second.dtype()), dtype_name(expected));
       }
       shapes_.push_back(it->second.shape());
     }
     for (const auto& [name, tensor] : inputs) {
       const auto known = [&](const PlanPort& port) { return port.name == name; };
-      if (std::none_of(program.inputs.begin(), program.inputs.end(), known)) return unknown_input(name);
+      if (std::none_of(program.inputs.begin(), program.inputs.end(), known))
+        return unknown_input(name);
     }
     if (!executor_ || bound_shapes_ != shapes_) {
       STOKER_ASSIGN(auto bound, engine_->bind(shapes_));
@@ -36,7 +37,8 @@ class SessionState {
       outputs_.clear();
     }
     inputs_ = inputs;
-    for (size_t i = 0; i < program.inputs.size(); ++i) executor_->set_input(i, inputs_[program.inputs[i].name].data());
+    for (size_t i = 0; i < program.inputs.size(); ++i)
+      executor_->set_input(i, inputs_[program.inputs[i].name].data());
     return bind_outputs(keep_outputs);
   }
 
@@ -70,11 +72,13 @@ class SessionState {
 
   std::string input_list() const {
     std::string list;
-    for (const PlanPort& port : engine_->main().inputs) list += (list.empty() ? "" : ", ") + port.name;
+    for (const PlanPort& port : engine_->main().inputs)
+      list += (list.empty() ? "" : ", ") + port.name;
     return list;
   }
   Status missing_input(const std::string& name) const {
-    return invalid_argument("input '{}' is missing; the model's inputs are: {}", name, input_list());
+    return invalid_argument("input '{}' is missing; the model's inputs are: {}", name,
+                            input_list());
   }
   Status unknown_input(const std::string& name) const {
     return invalid_argument("the model has no input '{}'; its inputs are: {}", name, input_list());
@@ -87,7 +91,8 @@ class SessionState {
   bool profile_ = false;
 };
 
-Session::Session(const Engine& engine) : state_(std::make_unique<SessionState>(engine.shared_impl())) {}
+Session::Session(const Engine& engine)
+    : state_(std::make_unique<SessionState>(engine.shared_impl())) {}
 Session::~Session() = default;
 Session::Session(Session&&) noexcept = default;
 Session& Session::operator=(Session&&) noexcept = default;
@@ -110,8 +115,9 @@ std::vector<StepProfile> Session::profile() const {
   for (size_t s = 0; s < executor->bound().steps.size(); ++s) {
     const BoundStep& step = executor->bound().steps[s];
     const Work work = desc_work(step.desc);
-    rows.push_back({step.step->name, family_name(step.desc.family()), step.tactic->name, step.config.name,
-                    step.step->origins, executor->step_ns()[s] / 1e3 / static_cast<double>(executor->profiled_runs()),
+    rows.push_back({step.step->name, family_name(step.desc.family()), step.tactic->name,
+                    step.config.name, step.step->origins,
+                    executor->step_ns()[s] / 1e3 / static_cast<double>(executor->profiled_runs()),
                     work.flops, work.bytes, step.substituted});
   }
   return rows;
@@ -121,7 +127,8 @@ namespace {
 
 MemoryUse memory_of(const LoadedEngine& engine, const BoundProgram& bound) {
   MemoryUse use;
-  for (const PlanWeight& weight : engine.contents().weights) use.weights_bytes += weight.bytes.bytes();
+  for (const PlanWeight& weight : engine.contents().weights)
+    use.weights_bytes += weight.bytes.bytes();
   use.arena_bytes = bound.arena_bytes;
   use.liveness_bytes = bound.liveness_bytes;
   use.workspace_bytes = bound.worker_bytes * bound.workers;
@@ -142,11 +149,16 @@ std::vector<TensorInfo> port_infos(const PlanProgram& program, const std::vector
 }  // namespace
 
 MemoryUse Session::memory() const {
-  return state_->executor() ? memory_of(state_->engine(), state_->executor()->bound()) : MemoryUse{};
+  return state_->executor() ? memory_of(state_->engine(), state_->executor()->bound())
+                            : MemoryUse{};
 }
 
-std::vector<TensorInfo> Engine::inputs() const { return port_infos(impl_->main(), impl_->main().inputs); }
-std::vector<TensorInfo> Engine::outputs() const { return port_infos(impl_->main(), impl_->main().outputs); }
+std::vector<TensorInfo> Engine::inputs() const {
+  return port_infos(impl_->main(), impl_->main().inputs);
+}
+std::vector<TensorInfo> Engine::outputs() const {
+  return port_infos(impl_->main(), impl_->main().outputs);
+}
 
 Result<TensorMap> Engine::run(const TensorMap& inputs) const {
   std::unique_ptr<Session> session = impl_->take_session();
@@ -157,8 +169,8 @@ Result<TensorMap> Engine::run(const TensorMap& inputs) const {
 
 Result<MemoryUse> Engine::memory(const std::vector<Shape>& input_shapes) const {
   if (input_shapes.size() != impl_->main().inputs.size()) {
-    return invalid_argument("the model has {} inputs, {} shapes were given", impl_->main().inputs.size(),
-                            input_shapes.size());
+    return invalid_argument("the model has {} inputs, {} shapes were given",
+                            impl_->main().inputs.size(), input_shapes.size());
   }
   STOKER_ASSIGN(auto bound, impl_->bind(input_shapes));
   return memory_of(*impl_, *bound);

@@ -27,7 +27,8 @@ struct Candidate {
   double median() const {
     if (samples.empty()) return 0;
     std::vector<double> sorted = samples;
-    std::nth_element(sorted.begin(), sorted.begin() + static_cast<long>(sorted.size() / 2), sorted.end());
+    std::nth_element(sorted.begin(), sorted.begin() + static_cast<long>(sorted.size() / 2),
+                     sorted.end());
     return sorted[sorted.size() / 2];
   }
   double fastest() const { return *std::min_element(samples.begin(), samples.end()); }
@@ -43,8 +44,8 @@ struct Outcome {
 
 class Contest {
  public:
-  Contest(EngineContents& contents, const TacticRegistry& registry, WorkerPool& pool, const ContestOptions& options,
-          TimingCache& cache)
+  Contest(EngineContents& contents, const TacticRegistry& registry, WorkerPool& pool,
+          const ContestOptions& options, TimingCache& cache)
       : contents_(contents), registry_(registry), pool_(pool), options_(options), cache_(cache) {}
 
   Status run() {
@@ -60,7 +61,8 @@ class Contest {
   Status choose(PlanProgram& program, size_t index) {
     PlanStep& step = program.steps[index];
     std::vector<TacticRefusal> refusals;
-    const std::vector<TacticOption> options = tactic_options(contents_, program, step, registry_, true, &refusals);
+    const std::vector<TacticOption> options =
+        tactic_options(contents_, program, step, registry_, true, &refusals);
     if (options.empty()) return internal_error("no tactic takes the assigned layouts");
     std::string key = desc_key(options.front().desc);
     const StepDecision* decision = find_decision(step.name);
@@ -96,13 +98,20 @@ class Contest {
     }
     if (decision) {
       auto decided = outcome.candidates;
-      decided.erase(std::remove_if(decided.begin(), decided.end(), [&](const Candidate& c) {
-        return decision->tactic != c.tactic->name || decision->config != c.config.name;
-      }), decided.end());
-      if (!decided.empty()) outcome.candidates = std::move(decided);
-      else log_warn("decision {} {} does not fit this step any more; choosing anew", decision->tactic, decision->config);
+      decided.erase(std::remove_if(decided.begin(), decided.end(),
+                                   [&](const Candidate& c) {
+                                     return decision->tactic != c.tactic->name ||
+                                            decision->config != c.config.name;
+                                   }),
+                    decided.end());
+      if (!decided.empty())
+        outcome.candidates = std::move(decided);
+      else
+        log_warn("decision {} {} does not fit this step any more; choosing anew", decision->tactic,
+                 decision->config);
     }
-    const bool only_reference = outcome.candidates.size() == 1 && outcome.candidates[0].tactic->reference;
+    const bool only_reference =
+        outcome.candidates.size() == 1 && outcome.candidates[0].tactic->reference;
     if (only_reference || outcome.candidates.empty()) return outcome;
     STOKER_ASSIGN(const auto inputs, sample_inputs(options.front().desc, 1));
     if (options_.timing && outcome.candidates.size() > 1) {
@@ -117,15 +126,18 @@ class Contest {
     std::vector<std::unique_ptr<Contender>> contenders(outcome.candidates.size());
     bool all_known = true;
     for (size_t c = 0; c < contenders.size(); ++c) {
-      if (const auto* known = cache_.find(timing_key(outcome.candidates[c]))) outcome.candidates[c].samples = *known;
-      else all_known = false;
+      if (const auto* known = cache_.find(timing_key(outcome.candidates[c])))
+        outcome.candidates[c].samples = *known;
+      else
+        all_known = false;
     }
     if (all_known) return Status::ok();
     // Samples of different runs do not compare, so the contest is held anew as a whole.
     for (size_t c = 0; c < contenders.size(); ++c) {
       Candidate& candidate = outcome.candidates[c];
       candidate.samples.clear();
-      STOKER_ASSIGN(contenders[c], Contender::create(*candidate.tactic, candidate.config, candidate.desc, inputs, pool_.workers()));
+      STOKER_ASSIGN(contenders[c], Contender::create(*candidate.tactic, candidate.config,
+                                                     candidate.desc, inputs, pool_.workers()));
       STOKER_TRY(contenders[c]->run(pool_));  // warm-up: pages, code
     }
     for (int round = 0; round < options_.rounds; ++round) {
@@ -141,7 +153,8 @@ class Contest {
         if (outcome.candidates[c].samples[0] > kHopeless * best) contenders[c].reset();
       }
     }
-    for (const Candidate& candidate : outcome.candidates) cache_.add(timing_key(candidate), candidate.samples);
+    for (const Candidate& candidate : outcome.candidates)
+      cache_.add(timing_key(candidate), candidate.samples);
     return Status::ok();
   }
 
@@ -159,65 +172,77 @@ class Contest {
     return total / runs;
   }
 
-  // The default (index 0) stays unless a challenger's slowest half is still faster than the default's best.
+  // The default (index 0) stays unless a challenger's slowest half is still faster than the
+  // default's best.
   static size_t pick(const std::vector<Candidate>& candidates) {
     size_t winner = 0;
     for (size_t c = 1; c < candidates.size(); ++c) {
       if (candidates[c].samples.empty()) continue;
       const Candidate& holder = candidates[winner];
       const bool clear = candidates[c].median() < holder.median() * (1 - kMinimumGain);
-      if (holder.samples.empty() || (clear && candidates[c].median() < holder.fastest())) winner = c;
+      if (holder.samples.empty() || (clear && candidates[c].median() < holder.fastest()))
+        winner = c;
     }
     return winner;
   }
 
   TimingKey timing_key(const Candidate& candidate) const {
-    return {desc_key(candidate.desc), candidate.tactic->name, candidate.config.name, candidate.tactic->version, pool_.workers()};
+    return {desc_key(candidate.desc), candidate.tactic->name, candidate.config.name,
+            candidate.tactic->version, pool_.workers()};
   }
 
-  // A winner that strays from the reference is demoted, loudly, and the next best takes its place; the
-  // reference itself cannot fail.
-  Status check_winner(Outcome& outcome, const std::vector<Tensor>& inputs, const std::vector<TacticOption>& options) {
+  // A winner that strays from the reference is demoted, loudly, and the next best takes its place;
+  // the reference itself cannot fail.
+  Status check_winner(Outcome& outcome, const std::vector<Tensor>& inputs,
+                      const std::vector<TacticOption>& options) {
     std::vector<size_t> order{outcome.winner};
     for (size_t c = 0; c < outcome.candidates.size(); ++c) {
       if (c != outcome.winner) order.push_back(c);
     }
     for (const size_t c : order) {
       Candidate& candidate = outcome.candidates[c];
-      STOKER_ASSIGN(auto contender, Contender::create(*candidate.tactic, candidate.config, candidate.desc, inputs, pool_.workers()));
-      STOKER_ASSIGN(outcome.check, check_contender(*contender, candidate.desc, inputs, pool_, options_.check_elements, 17));
+      STOKER_ASSIGN(auto contender, Contender::create(*candidate.tactic, candidate.config,
+                                                      candidate.desc, inputs, pool_.workers()));
+      STOKER_ASSIGN(outcome.check, check_contender(*contender, candidate.desc, inputs, pool_,
+                                                   options_.check_elements, 17));
       if (outcome.check.passed()) {
         outcome.winner = c;
         return Status::ok();
       }
-      outcome.demoted.push_back(fmt::format("{} {}: error {:.3g} over the bound {:.3g}", candidate.tactic->name,
-                                            candidate.config.name, outcome.check.worst, outcome.check.bound));
+      outcome.demoted.push_back(fmt::format("{} {}: error {:.3g} over the bound {:.3g}",
+                                            candidate.tactic->name, candidate.config.name,
+                                            outcome.check.worst, outcome.check.bound));
       log_error("self-check: {} on {}", outcome.demoted.back(), desc_key(candidate.desc));
     }
     for (const TacticOption& option : options) {
       if (!option.tactic->reference) continue;
       outcome.winner = outcome.candidates.size();
-      outcome.candidates.push_back({option.tactic, option.tactic->configs(option.desc).front(), option.desc, {}});
+      outcome.candidates.push_back(
+          {option.tactic, option.tactic->configs(option.desc).front(), option.desc, {}});
       return Status::ok();
     }
-    return internal_error("every tactic failed the self-check and the reference does not take these layouts");
+    return internal_error(
+        "every tactic failed the self-check and the reference does not take these layouts");
   }
 
-  void record(const PlanStep& step, int32_t index, const Outcome& outcome, const std::vector<TacticRefusal>& refusals) {
+  void record(const PlanStep& step, int32_t index, const Outcome& outcome,
+              const std::vector<TacticRefusal>& refusals) {
     StepMeasurement row;
     row.step = index;
     for (const Candidate& candidate : outcome.candidates) {
       row.candidates.push_back({candidate.tactic->name, candidate.config.name, candidate.median(),
                                 static_cast<int32_t>(candidate.samples.size()), ""});
     }
-    for (const TacticRefusal& refusal : refusals) row.candidates.push_back({refusal.tactic, "", 0, 0, refusal.reason});
+    for (const TacticRefusal& refusal : refusals)
+      row.candidates.push_back({refusal.tactic, "", 0, 0, refusal.reason});
     if (outcome.check.elements > 0) {
       row.check_error = outcome.check.worst;
       row.check_bound = outcome.check.bound;
       row.check_elements = outcome.check.elements;
     }
     for (const std::string& demoted : outcome.demoted) {
-      contents_.volatile_section.certificate.demoted.push_back("step " + step.name + ": " + demoted);
+      contents_.volatile_section.certificate.demoted.push_back("step " + step.name + ": " +
+                                                               demoted);
     }
     contents_.volatile_section.steps.push_back(std::move(row));
   }
@@ -234,7 +259,9 @@ class Contest {
 
 Status choose_tactics(EngineContents& contents, const TacticRegistry& registry, WorkerPool& pool,
                       const ContestOptions& options) {
-  STOKER_ASSIGN(auto cache, TimingCache::open(options.timing ? options.cache_path : "", fingerprint_text() + std::string(isa_name(registry.isa()))));
+  STOKER_ASSIGN(auto cache,
+                TimingCache::open(options.timing ? options.cache_path : "",
+                                  fingerprint_text() + std::string(isa_name(registry.isa()))));
   STOKER_TRY(Contest(contents, registry, pool, options, *cache).run());
   if (const Status status = cache->commit(); !status) log_warn("{}", status.message());
   return Status::ok();

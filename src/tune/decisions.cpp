@@ -16,7 +16,8 @@ Decisions decisions_of(const EngineContents& contents) {
       StepDecision decision{step.tactic, step.config, step.tactic_version, {}};
       for (const auto* ids : {&step.inputs, &step.outputs}) {
         for (const int32_t id : *ids) {
-          decision.layouts.push_back(id < 0 ? Layout::kPlain : program.tensors[static_cast<size_t>(id)].layout);
+          decision.layouts.push_back(id < 0 ? Layout::kPlain
+                                            : program.tensors[static_cast<size_t>(id)].layout);
         }
       }
       decisions.steps[step.name] = std::move(decision);
@@ -30,9 +31,13 @@ std::string decisions_text(const Decisions& decisions) {
   for (const auto& [name, decision] : decisions.steps) {
     json layouts = json::array();
     for (const Layout layout : decision.layouts) layouts.push_back(layout_name(layout));
-    steps[name] = {{"tactic", decision.tactic}, {"version", decision.version}, {"config", decision.config}, {"layouts", layouts}};
+    steps[name] = {{"tactic", decision.tactic},
+                   {"version", decision.version},
+                   {"config", decision.config},
+                   {"layouts", layouts}};
   }
-  const json root = {{"library", decisions.library_version}, {"route", decisions.route}, {"steps", steps}};
+  const json root = {
+      {"library", decisions.library_version}, {"route", decisions.route}, {"steps", steps}};
   return root.dump(1) + "\n";
 }
 

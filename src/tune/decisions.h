@@ -1,4 +1,5 @@
-// Decisions: what tuning chose for each step, as a file that makes the next build come out the same.
+// Decisions: what tuning chose for each step, as a file that makes the next build come out the
+// same.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -24,8 +25,8 @@ struct Decisions {
 
 Decisions decisions_of(const EngineContents& contents);
 
-// JSON, sorted by step: {"library":..., "route":..., "steps":{"conv_0":{"tactic":...,"version":1,"config":...,
-// "layouts":["plain","c16"]}}}.
+// JSON, sorted by step: {"library":..., "route":...,
+// "steps":{"conv_0":{"tactic":...,"version":1,"config":..., "layouts":["plain","c16"]}}}.
 std::string decisions_text(const Decisions& decisions);
 Result<Decisions> parse_decisions(const std::string& text);
 

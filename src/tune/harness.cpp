@@ -5,8 +5,10 @@
 
 namespace stoker {
 
-Result<std::unique_ptr<Contender>> Contender::create(const Tactic& tactic, const Config& config, const Desc& desc,
-                                                     const std::vector<Tensor>& inputs, int workers) {
+Result<std::unique_ptr<Contender>> Contender::create(const Tactic& tactic, const Config& config,
+                                                     const Desc& desc,
+                                                     const std::vector<Tensor>& inputs,
+                                                     int workers) {
   std::unique_ptr<Contender> c(new Contender);
   c->tactic_ = &tactic;
   c->config_ = config;
@@ -15,7 +17,8 @@ Result<std::unique_ptr<Contender>> Contender::create(const Tactic& tactic, const
   for (size_t i = 0; i < inputs.size(); ++i) {
     Tensor tensor = inputs[i];
     if (desc.inputs[i].packing != Packing::kNone) {
-      STOKER_ASSIGN(tensor, pack_weight(desc, static_cast<int>(i), desc.inputs[i].packing, inputs[i]));
+      STOKER_ASSIGN(tensor,
+                    pack_weight(desc, static_cast<int>(i), desc.inputs[i].packing, inputs[i]));
     }
     c->input_pointers_.push_back(desc.inputs[i].present() ? tensor.data() : nullptr);
     c->inputs_.push_back(std::move(tensor));
@@ -27,16 +30,19 @@ Result<std::unique_ptr<Contender>> Contender::create(const Tactic& tactic, const
   }
   if (tactic.prepare) {
     c->prepared_ = tactic.prepare(desc, config);
-    if (!c->prepared_) return internal_error("tactic {} could not prepare {}", tactic.name, desc_key(desc));
+    if (!c->prepared_)
+      return internal_error("tactic {} could not prepare {}", tactic.name, desc_key(desc));
   }
   const Workspace workspace = tactic.workspace ? tactic.workspace(desc, config) : Workspace{};
   c->scratch_stride_ = round_up(workspace.per_worker_bytes, 4096);
   c->shared_ = allocate_aligned(workspace.shared_bytes);
   c->scratch_ = allocate_aligned(c->scratch_stride_ * workers);
-  if (!c->shared_ || !c->scratch_) return error(StatusCode::kResourceExhausted, "no memory to time {}", tactic.name);
+  if (!c->shared_ || !c->scratch_)
+    return error(StatusCode::kResourceExhausted, "no memory to time {}", tactic.name);
   const int phases = tactic.phases ? tactic.phases(desc, config) : 1;
   for (int phase = 0; phase < phases; ++phase) {
-    c->phase_units_.push_back(tactic.units ? tactic.units(desc, config, c->prepared_.get(), phase) : 1);
+    c->phase_units_.push_back(tactic.units ? tactic.units(desc, config, c->prepared_.get(), phase)
+                                           : 1);
   }
   c->barrier_ = std::make_unique<GangBarrier>(workers);
   return c;
@@ -75,7 +81,8 @@ void Contender::evict_weights() const {
   for (size_t i = 0; i < inputs_.size(); ++i) {
     if (!desc_.inputs[i].constant) continue;
     const auto* bytes = static_cast<const char*>(inputs_[i].data());
-    for (int64_t offset = 0; offset < inputs_[i].bytes(); offset += 64) __builtin_ia32_clflush(bytes + offset);
+    for (int64_t offset = 0; offset < inputs_[i].bytes(); offset += 64)
+      __builtin_ia32_clflush(bytes + offset);
   }
   __builtin_ia32_mfence();
 }

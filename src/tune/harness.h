@@ -12,7 +12,8 @@ namespace stoker {
 class Contender {
  public:
   // `inputs`: as from sample_inputs for `desc`; packed here as the tactic wants.
-  static Result<std::unique_ptr<Contender>> create(const Tactic& tactic, const Config& config, const Desc& desc,
+  static Result<std::unique_ptr<Contender>> create(const Tactic& tactic, const Config& config,
+                                                   const Desc& desc,
                                                    const std::vector<Tensor>& inputs, int workers);
 
   // One run on the pool.

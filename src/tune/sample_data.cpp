@@ -34,7 +34,8 @@ Result<Tensor> sample_tensor(DType dtype, const Shape& shape, uint64_t seed, int
   for (int64_t i = 0; i < tensor.count(); ++i) {
     const uint64_t bits = mix(seed * 0x100000001b3ull + static_cast<uint64_t>(i));
     if (is_float(dtype)) {
-      store(tensor.data(), i, static_cast<double>(static_cast<int64_t>(bits >> 40)) / (1 << 23) - 1.0);
+      store(tensor.data(), i,
+            static_cast<double>(static_cast<int64_t>(bits >> 40)) / (1 << 23) - 1.0);
     } else if (limit > 0) {
       store_integer(tensor.data(), i, static_cast<int64_t>(bits % static_cast<uint64_t>(limit)));
     } else if (dtype_bits(dtype) == 8 && dtype != DType::kBool) {
@@ -52,8 +53,10 @@ int64_t stored_position(const TensorDesc& desc, int64_t element) {
   int64_t spatial = 1;
   for (size_t d = 2; d < desc.dims.size(); ++d) spatial *= desc.dims[d];
   const int64_t channels = desc.dims[1], blocks = (channels + kLaneCount - 1) / kLaneCount;
-  const int64_t position = element % spatial, channel = element / spatial % channels, n = element / spatial / channels;
-  return ((n * blocks + channel / kLaneCount) * spatial + position) * kLaneCount + channel % kLaneCount;
+  const int64_t position = element % spatial, channel = element / spatial % channels,
+                n = element / spatial / channels;
+  return ((n * blocks + channel / kLaneCount) * spatial + position) * kLaneCount +
+         channel % kLaneCount;
 }
 
 Result<std::vector<Tensor>> sample_inputs(const Desc& desc, uint64_t seed) {
@@ -64,7 +67,8 @@ Result<std::vector<Tensor>> sample_inputs(const Desc& desc, uint64_t seed) {
       tensors.emplace_back();
       continue;
     }
-    STOKER_ASSIGN(Tensor plain, sample_tensor(operand.dtype, operand.dims, seed + i * 7919, index_limit(desc, i)));
+    STOKER_ASSIGN(Tensor plain, sample_tensor(operand.dtype, operand.dims, seed + i * 7919,
+                                              index_limit(desc, i)));
     if (operand.layout == Layout::kPlain || operand.constant) {
       tensors.push_back(std::move(plain));
       continue;

@@ -42,8 +42,9 @@ double error_bound(const Desc& desc, double magnitude) {
 
 }  // namespace
 
-Result<CheckResult> check_contender(Contender& contender, const Desc& desc, const std::vector<Tensor>& inputs,
-                                    WorkerPool& pool, int elements, uint64_t seed) {
+Result<CheckResult> check_contender(Contender& contender, const Desc& desc,
+                                    const std::vector<Tensor>& inputs, WorkerPool& pool,
+                                    int elements, uint64_t seed) {
   CheckResult result;
   const int64_t count = logical_count(desc.outputs[0]);
   if (count == 0 || desc.outputs[0].dtype == DType::kString) return result;
@@ -51,22 +52,30 @@ Result<CheckResult> check_contender(Contender& contender, const Desc& desc, cons
   std::vector<int64_t> wanted;
   const int64_t chosen = std::min<int64_t>(elements, count);
   for (int64_t i = 0; i < chosen; ++i) {
-    // Spread evenly with a seeded shift; the first and last elements, where tails live, are always in.
-    wanted.push_back(i == 0 ? 0 : i == chosen - 1 ? count - 1 : (i * count / chosen + static_cast<int64_t>(seed % 97)) % count);
+    // Spread evenly with a seeded shift; the first and last elements, where tails live, are always
+    // in.
+    wanted.push_back(i == 0 ? 0
+                     : i == chosen - 1
+                         ? count - 1
+                         : (i * count / chosen + static_cast<int64_t>(seed % 97)) % count);
   }
   Desc canonical = desc;
   for (TensorDesc& operand : canonical.inputs) operand.packing = Packing::kNone;
   std::vector<const void*> pointers;
-  for (size_t i = 0; i < inputs.size(); ++i) pointers.push_back(desc.inputs[i].present() ? inputs[i].data() : nullptr);
-  STOKER_ASSIGN(const std::vector<double> expected, reference_elements(canonical, pointers.data(), 0, wanted));
+  for (size_t i = 0; i < inputs.size(); ++i)
+    pointers.push_back(desc.inputs[i].present() ? inputs[i].data() : nullptr);
+  STOKER_ASSIGN(const std::vector<double> expected,
+                reference_elements(canonical, pointers.data(), 0, wanted));
   const LoadDouble load = load_double(desc.outputs[0].dtype);
   double magnitude = 0;
   for (const double value : expected) {
     if (std::isfinite(value)) magnitude = std::max(magnitude, std::fabs(value));
   }
   for (size_t i = 0; i < wanted.size(); ++i) {
-    const double found = load(contender.outputs()[0].data(), stored_position(desc.outputs[0], wanted[i]));
-    if (!std::isfinite(expected[i]) && !std::isfinite(found)) continue;  // overflow points differ between f32 and f64
+    const double found =
+        load(contender.outputs()[0].data(), stored_position(desc.outputs[0], wanted[i]));
+    if (!std::isfinite(expected[i]) && !std::isfinite(found))
+      continue;  // overflow points differ between f32 and f64
     const double difference = std::fabs(found - expected[i]);
     result.worst = std::isnan(difference) ? INFINITY : std::max(result.worst, difference);
   }

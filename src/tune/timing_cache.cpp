@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tune/timing_cache.h"
 
-#include <sqlite3.h>
 #include <pwd.h>
+#include <sqlite3.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -21,7 +21,8 @@ using Database = std::unique_ptr<sqlite3, Closer>;
 using Statement = std::unique_ptr<sqlite3_stmt, Closer>;
 
 constexpr const char* kSchema =
-    "create table if not exists timing(desc text, tactic text, version int, config text, machine text, threads int,"
+    "create table if not exists timing(desc text, tactic text, version int, config text, machine "
+    "text, threads int,"
     " samples text, primary key(desc, tactic, version, config, machine, threads))";
 
 Database open_database(const std::string& path) {
@@ -53,7 +54,8 @@ void bind_text(sqlite3_stmt* statement, int index, const std::string& text) {
 
 }  // namespace
 
-Result<std::unique_ptr<TimingCache>> TimingCache::open(const std::string& path, const std::string& machine) {
+Result<std::unique_ptr<TimingCache>> TimingCache::open(const std::string& path,
+                                                       const std::string& machine) {
   auto cache = std::make_unique<TimingCache>();
   cache->path_ = path;
   cache->machine_ = machine;
@@ -64,7 +66,9 @@ Result<std::unique_ptr<TimingCache>> TimingCache::open(const std::string& path, 
     cache->path_.clear();
     return cache;
   }
-  Statement rows = prepare(db.get(), "select desc, tactic, version, config, threads, samples from timing where machine = ?");
+  Statement rows = prepare(
+      db.get(),
+      "select desc, tactic, version, config, threads, samples from timing where machine = ?");
   if (!rows) return cache;
   bind_text(rows.get(), 1, machine);
   while (sqlite3_step(rows.get()) == SQLITE_ROW) {
@@ -109,7 +113,8 @@ Status TimingCache::commit() {
   }
   fresh_.clear();
   if (sqlite3_exec(db.get(), "commit", nullptr, nullptr, nullptr) != SQLITE_OK) {
-    return error(StatusCode::kResourceExhausted, "timing cache {} cannot be written: {}", path_, sqlite3_errmsg(db.get()));
+    return error(StatusCode::kResourceExhausted, "timing cache {} cannot be written: {}", path_,
+                 sqlite3_errmsg(db.get()));
   }
   return Status::ok();
 }

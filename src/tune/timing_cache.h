@@ -1,5 +1,5 @@
-// TimingCache: samples of earlier contests in an SQLite file, keyed by desc, tactic, version, config,
-// machine and threads. Read as a snapshot when opened; written once, at commit.
+// TimingCache: samples of earlier contests in an SQLite file, keyed by desc, tactic, version,
+// config, machine and threads. Read as a snapshot when opened; written once, at commit.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -22,9 +22,12 @@ struct TimingKey {
 // Not thread-safe. Several processes may share the file.
 class TimingCache {
  public:
-  // An empty path gives a cache that forgets. A damaged file is set aside with a warning, not an error.
-  static Result<std::unique_ptr<TimingCache>> open(const std::string& path, const std::string& machine);
-  const std::vector<double>* find(const TimingKey& key) const;  // nanoseconds per sample; null: unknown
+  // An empty path gives a cache that forgets. A damaged file is set aside with a warning, not an
+  // error.
+  static Result<std::unique_ptr<TimingCache>> open(const std::string& path,
+                                                   const std::string& machine);
+  const std::vector<double>* find(
+      const TimingKey& key) const;  // nanoseconds per sample; null: unknown
   void add(const TimingKey& key, std::vector<double> samples_ns);
   Status commit();
 

@@ -33,8 +33,8 @@ TEST(Dim, MinAndMaxAbsorbEachOther) {
 }
 
 TEST(Dim, TextRoundTrips) {
-  for (const char* text : {"0", "3", "-2", "N", "4*N+1", "N*N-H", "-N+2", "ceil_div(H-3,2)+1", "max(0,min(N,H))",
-                           "mod(floor_div(N+1,2),3)"}) {
+  for (const char* text : {"0", "3", "-2", "N", "4*N+1", "N*N-H", "-N+2", "ceil_div(H-3,2)+1",
+                           "max(0,min(N,H))", "mod(floor_div(N+1,2),3)"}) {
     const auto parsed = Dim::parse(text);
     ASSERT_TRUE(parsed) << text << ": " << parsed.status().message();
     const auto again = Dim::parse(parsed->text());
@@ -63,9 +63,10 @@ TEST(Dim, EvaluationErrorsAreErrors) {
 }
 
 TEST(Dim, HostileTextIsRefused) {
-  for (const std::string text : {std::string(""), std::string("N+"), std::string("(N)"), std::string("f(N,1)"),
-                                 std::string("99999999999999999999"), std::string("N N"), std::string("max(N)"),
-                                 std::string("N*"), std::string("3N")}) {
+  for (const std::string text :
+       {std::string(""), std::string("N+"), std::string("(N)"), std::string("f(N,1)"),
+        std::string("99999999999999999999"), std::string("N N"), std::string("max(N)"),
+        std::string("N*"), std::string("3N")}) {
     EXPECT_FALSE(Dim::parse(text)) << text;
   }
   std::string deep;

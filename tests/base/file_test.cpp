@@ -18,7 +18,9 @@
 namespace stoker {
 namespace {
 
-std::span<const std::byte> bytes_of(const std::string& text) { return std::as_bytes(std::span(text)); }
+std::span<const std::byte> bytes_of(const std::string& text) {
+  return std::as_bytes(std::span(text));
+}
 
 std::string content(const std::string& path) {
   const auto tensor = read_file(path, 1 << 20);
@@ -28,7 +30,8 @@ std::string content(const std::string& path) {
 
 int entries(const test::TemporaryFolder& folder) {
   int count = 0;
-  for (const auto& entry : std::filesystem::directory_iterator(folder.path())) count += entry.exists();
+  for (const auto& entry : std::filesystem::directory_iterator(folder.path()))
+    count += entry.exists();
   return count;
 }
 
@@ -86,7 +89,8 @@ TEST(File, WriteRefusals) {
   EXPECT_FALSE(write_file_atomic("", bytes_of("x")).is_ok());
   EXPECT_FALSE(write_file_atomic("/dev/null", bytes_of("x")).is_ok());
   ASSERT_TRUE(write_file_atomic(folder.file("a"), bytes_of("x")).is_ok());
-  EXPECT_EQ(write_file_atomic(folder.file("a") + "/b", bytes_of("x")).code(), StatusCode::kNotFound);
+  EXPECT_EQ(write_file_atomic(folder.file("a") + "/b", bytes_of("x")).code(),
+            StatusCode::kNotFound);
   EXPECT_EQ(entries(folder), 1);
 }
 

@@ -62,7 +62,8 @@ TEST(Knobs, RefusalsNameTheRangeOrTheNearest) {
 
 TEST(Knobs, Routes) {
   KnobSet set;
-  ASSERT_TRUE(set.parse_route("  layout_c16=0\tdisable_passes=dce,cse timing_cache=\"/a b/\\\"c\" ").is_ok());
+  ASSERT_TRUE(set.parse_route("  layout_c16=0\tdisable_passes=dce,cse timing_cache=\"/a b/\\\"c\" ")
+                  .is_ok());
   EXPECT_FALSE(set.get_bool(Knob::kLayoutC16));
   EXPECT_EQ(set.get_string(Knob::kTimingCache), "/a b/\"c");
   const std::string route = set.effective_route();
@@ -107,7 +108,8 @@ TEST(Knobs, Environment) {
 TEST(Knobs, Listings) {
   const auto json = nlohmann::json::parse(knobs_json());
   ASSERT_EQ(json.size(), all_knobs().size());
-  const auto isa = std::find_if(json.begin(), json.end(), [](const auto& k) { return k["name"] == "isa"; });
+  const auto isa =
+      std::find_if(json.begin(), json.end(), [](const auto& k) { return k["name"] == "isa"; });
   ASSERT_NE(isa, json.end());
   EXPECT_EQ((*isa)["type"], "enum");
   EXPECT_EQ((*isa)["values"], "auto|baseline|v3|v4|v4x");

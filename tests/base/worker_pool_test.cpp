@@ -11,7 +11,11 @@ TEST(WorkerPool, EveryWorkerRunsEveryJobOnce) {
   WorkerPool pool({.workers = 3, .spin_us = 20, .pin = false});
   std::array<std::atomic<int>, 3> counts{};
   for (int i = 0; i < 2000; ++i) {
-    pool.run([](void* context, int worker) { (*static_cast<decltype(counts)*>(context))[static_cast<size_t>(worker)]++; }, &counts);
+    pool.run(
+        [](void* context, int worker) {
+          (*static_cast<decltype(counts)*>(context))[static_cast<size_t>(worker)]++;
+        },
+        &counts);
   }
   for (const auto& count : counts) EXPECT_EQ(count.load(), 2000);
 }
@@ -36,15 +40,17 @@ TEST(WorkerPool, ConcurrentCallersQueue) {
   for (int c = 0; c < 8; ++c) {
     callers.emplace_back([&] {
       for (int i = 0; i < 100; ++i) {
-        pool.run([](void* raw, int) {
-          auto* c = static_cast<Context*>(raw);
-          const int now = ++*c->inside;
-          int seen = c->most->load();
-          while (now > seen && !c->most->compare_exchange_weak(seen, now)) {
-          }
-          ++*c->total;
-          --*c->inside;
-        }, &context);
+        pool.run(
+            [](void* raw, int) {
+              auto* c = static_cast<Context*>(raw);
+              const int now = ++*c->inside;
+              int seen = c->most->load();
+              while (now > seen && !c->most->compare_exchange_weak(seen, now)) {
+              }
+              ++*c->total;
+              --*c->inside;
+            },
+            &context);
       }
     });
   }

@@ -69,7 +69,8 @@ def read_npy(path):
         data = file.read()
     length = struct.unpack("<H", data[8:10])[0]
     body = data[10 + length:]
-    return ast.literal_eval(data[10:10 + length].decode()), struct.unpack(f"<{len(body) // 4}f", body)
+    header = ast.literal_eval(data[10:10 + length].decode())
+    return header, struct.unpack(f"<{len(body) // 4}f", body)
 
 
 class Base(unittest.TestCase):
@@ -112,7 +113,7 @@ class Base(unittest.TestCase):
         for part in say:
             self.assertIn(part, out if code == DONE else err, shown)
         if code != DONE:
-            self.assertTrue(err.splitlines()[-1].startswith("stoker"), shown)
+            self.assertRegex(err, r"(?m)^stoker( [a-z]+)?: ", shown)
         return out
 
     def expect_json(self, code, *words, say=()):
@@ -180,7 +181,7 @@ class Usage(Base):
 
     def test_shapes(self):
         name = self.input["name"]
-        for shape in (f"{name}:", f"{name}:axb", f"{name}", f"{name}:1x2x3x4x5", "no_such:1x2"):
+        for shape in (f"{name}:", f"{name}:1x!", f"{name}", f"{name}:1x2x3x4x5", "no_such:1x2"):
             with self.subTest(shape=shape):
                 self.expect(USAGE, "build", self.model, "-o", self.path("x.engine"), "--shapes",
                             shape, say=[shape.split(":")[0]])

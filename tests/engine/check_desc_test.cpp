@@ -1,5 +1,5 @@
-// check_desc: a sound desc of each family passes, and everything that would lead a kernel out of its
-// buffers is refused.
+// check_desc: a sound desc of each family passes, and everything that would lead a kernel out of
+// its buffers is refused.
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/desc/check.h"
 
@@ -57,7 +57,9 @@ Desc conv_i8() {
   p.strides = p.dilations = {1};
   p.pads = {0, 0};
   p.x_zero = 128;
-  return {p, {plain(DType::kU8, {1, 4, 5}), plain(DType::kI8, {6, 4, 3})}, {plain(DType::kI32, {1, 6, 3})}};
+  return {p,
+          {plain(DType::kU8, {1, 4, 5}), plain(DType::kI8, {6, 4, 3})},
+          {plain(DType::kI32, {1, 6, 3})}};
 }
 
 Desc region() {
@@ -80,14 +82,25 @@ Desc pool() {
 
 Desc copy() { return {CopyParams{{1, 0}, {3, 4}, {1, -2}, -1}, {f32({5, 6})}, {f32({3, 3})}}; }
 Desc concat() { return {CopyParams{{0, 1}, {}, {}, 1}, {f32({2, 3}), f32({2, 4})}, {f32({2, 7})}}; }
-Desc gather() { return {GatherParams{1}, {f32({2, 9, 3}), plain(DType::kI64, {4, 5})}, {f32({2, 4, 5, 3})}}; }
-Desc fallback() { return {FallbackParams{"op", {}}, {f32({2}), TensorDesc{}}, {plain(DType::kString, {2})}}; }
+Desc gather() {
+  return {GatherParams{1}, {f32({2, 9, 3}), plain(DType::kI64, {4, 5})}, {f32({2, 4, 5, 3})}};
+}
+Desc fallback() {
+  return {FallbackParams{"op", {}}, {f32({2}), TensorDesc{}}, {plain(DType::kString, {2})}};
+}
 
 TEST(CheckDesc, SoundDescsPass) {
-  for (const auto& [name, desc] : std::vector<std::pair<const char*, Desc>>{
-           {"gemm", gemm()}, {"gemm_epilogue", gemm_epilogue()}, {"conv", conv()}, {"conv_i8", conv_i8()},
-           {"region", region()}, {"pool", pool()}, {"copy", copy()}, {"concat", concat()}, {"gather", gather()},
-           {"fallback", fallback()}}) {
+  for (const auto& [name, desc] :
+       std::vector<std::pair<const char*, Desc>>{{"gemm", gemm()},
+                                                 {"gemm_epilogue", gemm_epilogue()},
+                                                 {"conv", conv()},
+                                                 {"conv_i8", conv_i8()},
+                                                 {"region", region()},
+                                                 {"pool", pool()},
+                                                 {"copy", copy()},
+                                                 {"concat", concat()},
+                                                 {"gather", gather()},
+                                                 {"fallback", fallback()}}) {
     const Status status = check_desc(desc);
     EXPECT_TRUE(status.is_ok()) << name << ": " << status.message();
   }
@@ -103,7 +116,9 @@ TEST(CheckDesc, EmptyExtentsPass) {
 }
 
 template <class T>
-T& params(Desc& d) { return std::get<T>(d.params); }
+T& params(Desc& d) {
+  return std::get<T>(d.params);
+}
 
 struct Case {
   const char* name;
@@ -124,14 +139,21 @@ void expect_refused(const std::vector<Case>& cases) {
 TEST(CheckDesc, OperandRefusals) {
   expect_refused({
       {"negative extent", gemm, [](Desc& d) { d.inputs[0].dims[2] = d.outputs[0].dims[2] = -5; }},
-      {"huge extent", gemm, [](Desc& d) { d.inputs[0].dims[2] = d.outputs[0].dims[2] = int64_t{1} << 41; }},
-      {"huge product", copy, [](Desc& d) { d.inputs[0].dims = {int64_t{1} << 40, int64_t{1} << 40}; }},
+      {"huge extent", gemm,
+       [](Desc& d) { d.inputs[0].dims[2] = d.outputs[0].dims[2] = int64_t{1} << 41; }},
+      {"huge product", copy,
+       [](Desc& d) {
+         d.inputs[0].dims = {int64_t{1} << 40, int64_t{1} << 40};
+       }},
       {"huge strides of an empty tensor", fallback,
-       [](Desc& d) { d.inputs[0].dims = {0, int64_t{1} << 40, int64_t{1} << 40}; }},
+       [](Desc& d) {
+         d.inputs[0].dims = {0, int64_t{1} << 40, int64_t{1} << 40};
+       }},
       {"rank 9", fallback, [](Desc& d) { d.inputs[0].dims.assign(9, 1); }},
       {"unknown dtype", fallback, [](Desc& d) { d.inputs[0].dtype = static_cast<DType>(200); }},
       {"absent operand", gemm, [](Desc& d) { d.inputs[0].dtype = DType::kInvalid; }},
-      {"string gather", gather, [](Desc& d) { d.inputs[0].dtype = d.outputs[0].dtype = DType::kString; }},
+      {"string gather", gather,
+       [](Desc& d) { d.inputs[0].dtype = d.outputs[0].dtype = DType::kString; }},
       {"c16 of rank 2", copy, [](Desc& d) { d.inputs[0].layout = Layout::kC16; }},
       {"c16 fallback", fallback,
        [](Desc& d) {
@@ -141,20 +163,17 @@ TEST(CheckDesc, OperandRefusals) {
       {"unknown layout", gemm, [](Desc& d) { d.inputs[0].layout = static_cast<Layout>(7); }},
       {"unknown packing", gemm, [](Desc& d) { d.inputs[1].packing = static_cast<Packing>(99); }},
       {"packed variable", gemm, [](Desc& d) { d.inputs[1].packing = Packing::kGemmPanel; }},
-      {"packing of a",
-       gemm,
+      {"packing of a", gemm,
        [](Desc& d) {
          d.inputs[0].constant = true;
          d.inputs[0].packing = Packing::kGemmPanel;
        }},
-      {"conv packing of a gemm",
-       gemm,
+      {"conv packing of a gemm", gemm,
        [](Desc& d) {
          d.inputs[1].constant = true;
          d.inputs[1].packing = Packing::kConvC16;
        }},
-      {"i8 packing of f32",
-       gemm,
+      {"i8 packing of f32", gemm,
        [](Desc& d) {
          d.inputs[1].constant = true;
          d.inputs[1].packing = Packing::kGemmPanelI8;
@@ -182,11 +201,17 @@ TEST(CheckDesc, GemmRefusals) {
       {"epilogue operand dtype", gemm_epilogue, [](Desc& d) { d.inputs[2].dtype = DType::kI32; }},
       {"epilogue rank", gemm_epilogue, [](Desc& d) { params<GemmParams>(d).epilogue.rank = 3; }},
       {"epilogue accumulator map", gemm_epilogue,
-       [](Desc& d) { params<GemmParams>(d).epilogue.inputs[0].dim_of = {1, 0}; }},
-      {"epilogue reduction", gemm_epilogue, [](Desc& d) { params<GemmParams>(d).epilogue.reduced[1] = 1; }},
-      {"epilogue output", gemm_epilogue, [](Desc& d) { params<GemmParams>(d).epilogue.outputs[0].value = 5; }},
+       [](Desc& d) {
+         params<GemmParams>(d).epilogue.inputs[0].dim_of = {1, 0};
+       }},
+      {"epilogue reduction", gemm_epilogue,
+       [](Desc& d) { params<GemmParams>(d).epilogue.reduced[1] = 1; }},
+      {"epilogue output", gemm_epilogue,
+       [](Desc& d) { params<GemmParams>(d).epilogue.outputs[0].value = 5; }},
       {"epilogue output map", gemm_epilogue,
-       [](Desc& d) { params<GemmParams>(d).epilogue.outputs[0].map.dim_of = {-1, 1}; }},
+       [](Desc& d) {
+         params<GemmParams>(d).epilogue.outputs[0].map.dim_of = {-1, 1};
+       }},
       {"epilogue output dtype", gemm_epilogue, [](Desc& d) { d.outputs[0].dtype = DType::kU8; }},
   });
 }
@@ -202,13 +227,17 @@ TEST(CheckDesc, ConvRefusals) {
       {"negative pad", conv, [](Desc& d) { params<ConvParams>(d).pads[0] = -1; }},
       {"missing pads", conv, [](Desc& d) { params<ConvParams>(d).pads.clear(); }},
       {"missing stride", conv, [](Desc& d) { params<ConvParams>(d).strides.pop_back(); }},
-      {"auto_pad", conv, [](Desc& d) { params<ConvParams>(d).auto_pad = static_cast<ConvParams::AutoPad>(9); }},
+      {"auto_pad", conv,
+       [](Desc& d) { params<ConvParams>(d).auto_pad = static_cast<ConvParams::AutoPad>(9); }},
       {"output extent", conv, [](Desc& d) { d.outputs[0].dims[3] = 6; }},
       {"output batch", conv, [](Desc& d) { d.outputs[0].dims[0] = 2; }},
       {"output channels", conv, [](Desc& d) { d.outputs[0].dims[1] = 8; }},
       {"kernel 0", conv, [](Desc& d) { d.inputs[1].dims[3] = 0; }},
       {"rank", conv, [](Desc& d) { d.inputs[1].dims.pop_back(); }},
-      {"rank 2", conv, [](Desc& d) { d.inputs[0].dims = d.inputs[1].dims = d.outputs[0].dims = {1, 1}; }},
+      {"rank 2", conv,
+       [](Desc& d) {
+         d.inputs[0].dims = d.inputs[1].dims = d.outputs[0].dims = {1, 1};
+       }},
       {"zero point", conv_i8, [](Desc& d) { params<ConvParams>(d).x_zero = 256; }},
       {"zero point of i8", conv_i8, [](Desc& d) { params<ConvParams>(d).w_zero = 128; }},
       {"accumulator dtype", conv_i8, [](Desc& d) { d.outputs[0].dtype = DType::kF32; }},
@@ -224,15 +253,20 @@ TEST(CheckDesc, RegionRefusals) {
   expect_refused({
       {"extents", region, [](Desc& d) { params<RegionParams>(d).extents.pop_back(); }},
       {"negative extent", region, [](Desc& d) { params<RegionParams>(d).extents[0] = -2; }},
-      {"overflow", region, [](Desc& d) { params<RegionParams>(d).extents.assign(3, int64_t{1} << 40); }},
+      {"overflow", region,
+       [](Desc& d) { params<RegionParams>(d).extents.assign(3, int64_t{1} << 40); }},
       {"input extent", region, [](Desc& d) { d.inputs[0].dims[2] = 3; }},
       {"output broadcast", region, [](Desc& d) { d.outputs[0].dims[1] = 1; }},
       {"output larger", region, [](Desc& d) { d.outputs[1].dims[1] = 4; }},
       {"output smaller", region, [](Desc& d) { d.outputs[1].dims[0] = 1; }},
-      {"unmapped input dim", region, [](Desc& d) { params<RegionParams>(d).program.inputs[0].dim_of[2] = -1; }},
-      {"map out of rank", region, [](Desc& d) { params<RegionParams>(d).program.inputs[0].dim_of[2] = 3; }},
-      {"map negative", region, [](Desc& d) { params<RegionParams>(d).program.inputs[0].dim_of[2] = -2; }},
-      {"map twice", region, [](Desc& d) { params<RegionParams>(d).program.inputs[0].dim_of[2] = 0; }},
+      {"unmapped input dim", region,
+       [](Desc& d) { params<RegionParams>(d).program.inputs[0].dim_of[2] = -1; }},
+      {"map out of rank", region,
+       [](Desc& d) { params<RegionParams>(d).program.inputs[0].dim_of[2] = 3; }},
+      {"map negative", region,
+       [](Desc& d) { params<RegionParams>(d).program.inputs[0].dim_of[2] = -2; }},
+      {"map twice", region,
+       [](Desc& d) { params<RegionParams>(d).program.inputs[0].dim_of[2] = 0; }},
       {"output drops a dim that is not reduced", region,
        [](Desc& d) {
          params<RegionParams>(d).program.outputs[1].map.dim_of = {-1, 1, -1};
@@ -242,15 +276,21 @@ TEST(CheckDesc, RegionRefusals) {
       {"output count", region, [](Desc& d) { d.outputs.pop_back(); }},
       {"input dtype", region, [](Desc& d) { d.inputs[0].dtype = DType::kI32; }},
       {"output dtype", region, [](Desc& d) { d.outputs[0].dtype = DType::kI8; }},
-      {"argument", region, [](Desc& d) { params<RegionParams>(d).program.instructions[2].args[0] = 2; }},
-      {"input argument", region, [](Desc& d) { params<RegionParams>(d).program.instructions[0].args[0] = 1; }},
+      {"argument", region,
+       [](Desc& d) { params<RegionParams>(d).program.instructions[2].args[0] = 2; }},
+      {"input argument", region,
+       [](Desc& d) { params<RegionParams>(d).program.instructions[0].args[0] = 1; }},
       {"unknown op", region,
-       [](Desc& d) { params<RegionParams>(d).program.instructions[2].op = static_cast<RegionOp>(200); }},
+       [](Desc& d) {
+         params<RegionParams>(d).program.instructions[2].op = static_cast<RegionOp>(200);
+       }},
       {"rank 9", region, [](Desc& d) { params<RegionParams>(d).program.rank = 9; }},
       {"rank -1", region, [](Desc& d) { params<RegionParams>(d).program.rank = -1; }},
       {"no outputs", region, [](Desc& d) { params<RegionParams>(d).program.outputs.clear(); }},
       {"too many instructions", region,
-       [](Desc& d) { params<RegionParams>(d).program.instructions.resize(5000, {RegionOp::kConstant}); }},
+       [](Desc& d) {
+         params<RegionParams>(d).program.instructions.resize(5000, {RegionOp::kConstant});
+       }},
   });
 }
 
@@ -261,10 +301,17 @@ TEST(CheckDesc, PoolCopyGatherRefusals) {
       {"pool kernel", pool, [](Desc& d) { params<PoolParams>(d).kernel[0] = 0; }},
       {"pool pads", pool, [](Desc& d) { params<PoolParams>(d).pads[0] = -1; }},
       {"pool dtype", pool, [](Desc& d) { d.outputs[0].dtype = DType::kF64; }},
-      {"pool kind", pool, [](Desc& d) { params<PoolParams>(d).kind = static_cast<PoolParams::Kind>(2); }},
+      {"pool kind", pool,
+       [](Desc& d) { params<PoolParams>(d).kind = static_cast<PoolParams::Kind>(2); }},
       {"global pool", pool, [](Desc& d) { params<PoolParams>(d) = {.global = true}; }},
-      {"perm repeated", copy, [](Desc& d) { params<CopyParams>(d).perm = {1, 1}; }},
-      {"perm range", copy, [](Desc& d) { params<CopyParams>(d).perm = {2, 0}; }},
+      {"perm repeated", copy,
+       [](Desc& d) {
+         params<CopyParams>(d).perm = {1, 1};
+       }},
+      {"perm range", copy,
+       [](Desc& d) {
+         params<CopyParams>(d).perm = {2, 0};
+       }},
       {"perm size", copy, [](Desc& d) { params<CopyParams>(d).perm = {}; }},
       {"slice end", copy, [](Desc& d) { d.outputs[0].dims[0] = 4; }},
       {"slice backwards", copy, [](Desc& d) { d.outputs[0].dims[1] = 4; }},
@@ -281,8 +328,14 @@ TEST(CheckDesc, PoolCopyGatherRefusals) {
       {"concat sum", concat, [](Desc& d) { d.outputs[0].dims[1] = 8; }},
       {"concat other dim", concat, [](Desc& d) { d.inputs[1].dims[0] = 3; }},
       {"concat axis", concat, [](Desc& d) { params<CopyParams>(d).concat_axis = 2; }},
-      {"concat permutes", concat, [](Desc& d) { params<CopyParams>(d).perm = {1, 0}; }},
-      {"concat slices", concat, [](Desc& d) { params<CopyParams>(d).starts = {0, 1}; }},
+      {"concat permutes", concat,
+       [](Desc& d) {
+         params<CopyParams>(d).perm = {1, 0};
+       }},
+      {"concat slices", concat,
+       [](Desc& d) {
+         params<CopyParams>(d).starts = {0, 1};
+       }},
       {"concat of nothing", concat, [](Desc& d) { d.inputs.clear(); }},
       {"gather axis", gather, [](Desc& d) { params<GatherParams>(d).axis = 3; }},
       {"gather negative axis", gather, [](Desc& d) { params<GatherParams>(d).axis = -1; }},

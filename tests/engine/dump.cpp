@@ -19,7 +19,8 @@ std::string text(const RegionProgram& p) {
   for (const auto& i : p.instructions) {
     s += fmt::format(" op {} {} {} {}", int(i.op), int(i.dtype), i.args, bits(i.constant));
   }
-  for (const auto& output : p.outputs) s += fmt::format(" out {} {}", output.value, output.map.dim_of);
+  for (const auto& output : p.outputs)
+    s += fmt::format(" out {} {}", output.value, output.map.dim_of);
   return s;
 }
 
@@ -34,7 +35,9 @@ struct AttributeText {
     for (const double value : v) s += " " + bits(value);
     return s;
   }
-  std::string operator()(const std::vector<std::string>& v) const { return fmt::format("strings {}", v); }
+  std::string operator()(const std::vector<std::string>& v) const {
+    return fmt::format("strings {}", v);
+  }
   std::string operator()(const Tensor& v) const {
     return fmt::format("tensor {} {} {}", int(v.dtype()), v.shape(), content_hash(v));
   }
@@ -42,38 +45,47 @@ struct AttributeText {
 
 std::string text(const Attributes& attributes) {
   std::string s;
-  for (const auto& [name, value] : attributes.all()) s += fmt::format("{}={};", name, std::visit(AttributeText{}, value));
+  for (const auto& [name, value] : attributes.all())
+    s += fmt::format("{}={};", name, std::visit(AttributeText{}, value));
   return s;
 }
 
 struct ParamsText {
   std::string operator()(const GemmParams& p) const {
-    return fmt::format("gemm {} {} {} {} {}", p.transpose_a, p.transpose_b, p.a_zero, p.b_zero, text(p.epilogue));
+    return fmt::format("gemm {} {} {} {} {}", p.transpose_a, p.transpose_b, p.a_zero, p.b_zero,
+                       text(p.epilogue));
   }
   std::string operator()(const ConvParams& p) const {
-    return fmt::format("conv {} {} {} {} {} {} {} {}", p.strides, p.dilations, p.pads, p.group, int(p.auto_pad), p.x_zero,
-                       p.w_zero, text(p.epilogue));
+    return fmt::format("conv {} {} {} {} {} {} {} {}", p.strides, p.dilations, p.pads, p.group,
+                       int(p.auto_pad), p.x_zero, p.w_zero, text(p.epilogue));
   }
-  std::string operator()(const RegionParams& p) const { return fmt::format("region {} {}", p.extents, text(p.program)); }
+  std::string operator()(const RegionParams& p) const {
+    return fmt::format("region {} {}", p.extents, text(p.program));
+  }
   std::string operator()(const PoolParams& p) const {
-    return fmt::format("pool {} {} {} {} {} {} {} {} {}", int(p.kind), p.kernel, p.strides, p.dilations, p.pads,
-                       int(p.auto_pad), p.ceil_mode, p.count_include_pad, p.global);
+    return fmt::format("pool {} {} {} {} {} {} {} {} {}", int(p.kind), p.kernel, p.strides,
+                       p.dilations, p.pads, int(p.auto_pad), p.ceil_mode, p.count_include_pad,
+                       p.global);
   }
   std::string operator()(const CopyParams& p) const {
     return fmt::format("copy {} {} {} {}", p.perm, p.starts, p.steps, p.concat_axis);
   }
   std::string operator()(const GatherParams& p) const { return fmt::format("gather {}", p.axis); }
-  std::string operator()(const FallbackParams& p) const { return fmt::format("fallback {} {}", p.op, text(p.attributes)); }
+  std::string operator()(const FallbackParams& p) const {
+    return fmt::format("fallback {} {}", p.op, text(p.attributes));
+  }
 };
 
 std::string text(const PlanTensor& t) {
-  return fmt::format("tensor {} {} {} {} {} {}:{} w{} a{} {}\n", t.name, int(t.kind), int(t.dtype), dims_text(t.dims),
-                     int(t.layout), int(t.place.kind), t.place.index, t.weight, t.alias_of, dims_text(t.elements));
+  return fmt::format("tensor {} {} {} {} {} {}:{} w{} a{} {}\n", t.name, int(t.kind), int(t.dtype),
+                     dims_text(t.dims), int(t.layout), int(t.place.kind), t.place.index, t.weight,
+                     t.alias_of, dims_text(t.elements));
 }
 
 std::string text(const PlanStep& s) {
-  return fmt::format("step {} [{}] {} {} {} {} {}:{} {} {} {} {} {}\n", s.name, std::visit(ParamsText{}, s.params),
-                     dims_text(s.param_dims), s.inputs, s.outputs, s.after, int(s.place.kind), s.place.index, s.tactic,
+  return fmt::format("step {} [{}] {} {} {} {} {}:{} {} {} {} {} {}\n", s.name,
+                     std::visit(ParamsText{}, s.params), dims_text(s.param_dims), s.inputs,
+                     s.outputs, s.after, int(s.place.kind), s.place.index, s.tactic,
                      s.tactic_version, s.config, s.origins, s.subprograms);
 }
 
@@ -83,15 +95,18 @@ std::string text(const PlanProgram& p) {
   for (const auto& step : p.steps) s += text(step);
   for (const auto& port : p.inputs) s += fmt::format("input {} {}\n", port.name, port.tensor);
   for (const auto& port : p.outputs) s += fmt::format("output {} {}\n", port.name, port.tensor);
-  for (const auto& state : p.states) s += fmt::format("state {} {} {}\n", state.name, state.initial, state.final_value);
+  for (const auto& state : p.states)
+    s += fmt::format("state {} {} {}\n", state.name, state.initial, state.final_value);
   return s;
 }
 
 std::string text(const PlanWeight& w) {
-  std::string s = fmt::format("weight {} {} {} {} {} {} {}\n", w.name, int(w.dtype), w.shape, int(w.packing),
-                              w.bytes.defined() ? content_hash(w.bytes) : "-", w.recipe.sources, w.recipe.result);
+  std::string s = fmt::format("weight {} {} {} {} {} {} {}\n", w.name, int(w.dtype), w.shape,
+                              int(w.packing), w.bytes.defined() ? content_hash(w.bytes) : "-",
+                              w.recipe.sources, w.recipe.result);
   for (const auto& step : w.recipe.steps) {
-    s += fmt::format("recipe {} {} {} {}\n", step.op, text(step.attributes), step.inputs, step.output_count);
+    s += fmt::format("recipe {} {} {} {}\n", step.op, text(step.attributes), step.inputs,
+                     step.output_count);
   }
   return s;
 }
@@ -100,10 +115,11 @@ std::string text(const PlanWeight& w) {
 
 std::string dump_plan(const EngineContents& c) {
   const Manifest& m = c.manifest;
-  std::string s = fmt::format("{}\n{}\n{}\n{}\n{}\n{}\n", m.library_version, m.model_name, m.model_hash, m.device,
-                              m.options, m.route);
+  std::string s = fmt::format("{}\n{}\n{}\n{}\n{}\n{}\n", m.library_version, m.model_name,
+                              m.model_hash, m.device, m.options, m.route);
   for (const auto& symbol : c.symbols) {
-    s += fmt::format("symbol {} {} {} {} {}\n", symbol.name, int(symbol.kind), symbol.min, symbol.max, symbol.optimum);
+    s += fmt::format("symbol {} {} {} {} {}\n", symbol.name, int(symbol.kind), symbol.min,
+                     symbol.max, symbol.optimum);
   }
   for (const auto& program : c.programs) s += text(program);
   for (const auto& weight : c.weights) s += text(weight);
@@ -113,15 +129,18 @@ std::string dump_plan(const EngineContents& c) {
 std::string dump_volatile(const Volatile& v) {
   std::string s = fmt::format("{} {}\n", v.fingerprint, bits(v.build_seconds));
   for (const auto& m : v.steps) {
-    s += fmt::format("measured {} {} {} {}\n", m.step, bits(m.check_error), bits(m.check_bound), m.check_elements);
+    s += fmt::format("measured {} {} {} {}\n", m.step, bits(m.check_error), bits(m.check_bound),
+                     m.check_elements);
     for (const auto& t : m.candidates) {
-      s += fmt::format("timing {} {} {} {} {}\n", t.tactic, t.config, bits(t.median_ns), t.samples, t.refusal);
+      s += fmt::format("timing {} {} {} {} {}\n", t.tactic, t.config, bits(t.median_ns), t.samples,
+                       t.refusal);
     }
   }
   const Certificate& c = v.certificate;
   s += fmt::format("{} {} {} {}\n", c.checked_against, c.data, c.data_hash, c.demoted);
   for (const auto& loss : c.outputs) {
-    s += fmt::format("loss {} {} {}\n", loss.output, bits(loss.max_abs_error), bits(loss.max_rel_error));
+    s += fmt::format("loss {} {} {}\n", loss.output, bits(loss.max_abs_error),
+                     bits(loss.max_rel_error));
   }
   return s + fmt::format("{}\n", v.notes);
 }

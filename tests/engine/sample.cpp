@@ -30,8 +30,8 @@ PlanTensor weight_tensor(const PlanWeight& weight, int32_t index) {
   return t;
 }
 
-PlanStep step(const std::string& name, Params params, std::vector<int32_t> inputs, std::vector<int32_t> outputs,
-              std::vector<int32_t> after, const std::string& tactic) {
+PlanStep step(const std::string& name, Params params, std::vector<int32_t> inputs,
+              std::vector<int32_t> outputs, std::vector<int32_t> after, const std::string& tactic) {
   PlanStep s;
   s.name = name;
   s.params = std::move(params);
@@ -45,7 +45,8 @@ PlanStep step(const std::string& name, Params params, std::vector<int32_t> input
   return s;
 }
 
-PlanWeight weight(const std::string& name, Tensor bytes, Packing packing, DType dtype, Shape shape) {
+PlanWeight weight(const std::string& name, Tensor bytes, Packing packing, DType dtype,
+                  Shape shape) {
   PlanWeight w;
   w.name = name;
   w.dtype = dtype;
@@ -53,7 +54,8 @@ PlanWeight weight(const std::string& name, Tensor bytes, Packing packing, DType 
   w.packing = packing;
   w.bytes = std::move(bytes);
   w.recipe.sources = {name + ".source", "scale"};
-  w.recipe.steps = {{"mul", {{"axis", int64_t{1}}}, {0, 1}, 1}, {"cast", {{"to", DType::kF32}}, {2, -1}, 2}};
+  w.recipe.steps = {{"mul", {{"axis", int64_t{1}}}, {0, 1}, 1},
+                    {"cast", {{"to", DType::kF32}}, {2, -1}, 2}};
   w.recipe.result = 3;
   return w;
 }
@@ -98,16 +100,20 @@ RegionProgram subtract_max() {
 }
 
 void add_weights(EngineContents& c) {
-  c.weights.push_back(weight("conv.w", Tensor::from<float>({16, 4, 3, 3}, ramp(576)), Packing::kNone, DType::kF32,
-                             {16, 4, 3, 3}));
-  c.weights.push_back(weight("conv.b", Tensor::from<float>({16}, ramp(16)), Packing::kNone, DType::kF32, {16}));
+  c.weights.push_back(weight("conv.w", Tensor::from<float>({16, 4, 3, 3}, ramp(576)),
+                             Packing::kNone, DType::kF32, {16, 4, 3, 3}));
+  c.weights.push_back(
+      weight("conv.b", Tensor::from<float>({16}, ramp(16)), Packing::kNone, DType::kF32, {16}));
   std::vector<uint8_t> packed(16 * 16 * 4);
   for (size_t i = 0; i < packed.size(); ++i) packed[i] = static_cast<uint8_t>(i * 7);
-  c.weights.push_back(weight("fc.w", Tensor::from<uint8_t>({1024}, packed), Packing::kGemmPanel, DType::kF32, {16, 10}));
-  c.weights.push_back(weight("fc.b", Tensor::from<float>({10}, ramp(10)), Packing::kNone, DType::kF32, {10}));
-  c.weights.push_back(weight("labels", *Tensor::from_strings({2}, {"cat", std::string("d\0g", 3)}), Packing::kNone,
-                             DType::kString, {2}));
-  c.weights.push_back(weight("empty", Tensor::from<float>({0, 3}, {}), Packing::kNone, DType::kF32, {0, 3}));
+  c.weights.push_back(weight("fc.w", Tensor::from<uint8_t>({1024}, packed), Packing::kGemmPanel,
+                             DType::kF32, {16, 10}));
+  c.weights.push_back(
+      weight("fc.b", Tensor::from<float>({10}, ramp(10)), Packing::kNone, DType::kF32, {10}));
+  c.weights.push_back(weight("labels", *Tensor::from_strings({2}, {"cat", std::string("d\0g", 3)}),
+                             Packing::kNone, DType::kString, {2}));
+  c.weights.push_back(
+      weight("empty", Tensor::from<float>({0, 3}, {}), Packing::kNone, DType::kF32, {0, 3}));
 }
 
 ConvParams conv_params() {
@@ -147,25 +153,26 @@ FallbackParams fallback_params() {
 }
 
 void add_tensors(EngineContents& c, PlanProgram& p) {
-  const Dim n = Dim::symbol("N"), h = Dim::symbol("H"), half = Dim::ceil_div(h, 2), quarter = Dim::ceil_div(half, 2);
-  p.tensors = {tensor("x", Kind::kInput, DType::kF32, {n, 4, h, h}),                 // 0
-               weight_tensor(c.weights[0], 0),                                       // 1
-               weight_tensor(c.weights[1], 1),                                       // 2
-               tensor("conv", Kind::kTemporary, DType::kF32, {n, 16, half, half}),   // 3
+  const Dim n = Dim::symbol("N"), h = Dim::symbol("H"), half = Dim::ceil_div(h, 2),
+            quarter = Dim::ceil_div(half, 2);
+  p.tensors = {tensor("x", Kind::kInput, DType::kF32, {n, 4, h, h}),                      // 0
+               weight_tensor(c.weights[0], 0),                                            // 1
+               weight_tensor(c.weights[1], 1),                                            // 2
+               tensor("conv", Kind::kTemporary, DType::kF32, {n, 16, half, half}),        // 3
                tensor("pool", Kind::kTemporary, DType::kF32, {n, 16, quarter, quarter}),  // 4
-               tensor("gap", Kind::kTemporary, DType::kF32, {n, 16, 1, 1}),          // 5
-               tensor("flat", Kind::kTemporary, DType::kF32, {n, 16}),               // 6: alias of 5
-               weight_tensor(c.weights[2], 2),                                       // 7
-               weight_tensor(c.weights[3], 3),                                       // 8
-               tensor("fc", Kind::kTemporary, DType::kF32, {n, 10}),                 // 9
-               tensor("y", Kind::kOutput, DType::kF32, {n, 10}),                     // 10
-               tensor("cut", Kind::kTemporary, DType::kF32, {5, n}),                 // 11
-               tensor("index", Kind::kShapeValue, DType::kI64, {2}),                 // 12
-               tensor("picked", Kind::kOutput, DType::kF32, {2, n}),                 // 13
-               tensor("memory", Kind::kState, DType::kF32, {Dim::symbol("T")}),      // 14
+               tensor("gap", Kind::kTemporary, DType::kF32, {n, 16, 1, 1}),               // 5
+               tensor("flat", Kind::kTemporary, DType::kF32, {n, 16}),           // 6: alias of 5
+               weight_tensor(c.weights[2], 2),                                   // 7
+               weight_tensor(c.weights[3], 3),                                   // 8
+               tensor("fc", Kind::kTemporary, DType::kF32, {n, 10}),             // 9
+               tensor("y", Kind::kOutput, DType::kF32, {n, 10}),                 // 10
+               tensor("cut", Kind::kTemporary, DType::kF32, {5, n}),             // 11
+               tensor("index", Kind::kShapeValue, DType::kI64, {2}),             // 12
+               tensor("picked", Kind::kOutput, DType::kF32, {2, n}),             // 13
+               tensor("memory", Kind::kState, DType::kF32, {Dim::symbol("T")}),  // 14
                tensor("memory_next", Kind::kState, DType::kF32, {Dim::symbol("T")}),  // 15
-               weight_tensor(c.weights[4], 4),                                       // 16
-               weight_tensor(c.weights[5], 5)};                                      // 17
+               weight_tensor(c.weights[4], 4),                                        // 16
+               weight_tensor(c.weights[5], 5)};                                       // 17
   p.tensors[3].layout = p.tensors[4].layout = p.tensors[5].layout = Layout::kC16;
   p.tensors[5].layout = Layout::kPlain;
   p.tensors[6].alias_of = 5;
@@ -198,7 +205,8 @@ void add_steps(PlanProgram& p) {
 PlanProgram small_program() {
   PlanProgram p;
   p.name = "body";
-  p.tensors = {tensor("a", Kind::kInput, DType::kI8, {3}), tensor("b", Kind::kOutput, DType::kI8, {3})};
+  p.tensors = {tensor("a", Kind::kInput, DType::kI8, {3}),
+               tensor("b", Kind::kOutput, DType::kI8, {3})};
   p.steps = {step("identity", FallbackParams{"identity", {}}, {0}, {1}, {}, "reference")};
   p.inputs = {{"a", 0}};
   p.outputs = {{"b", 1}};
@@ -209,8 +217,13 @@ Volatile sample_volatile() {
   Volatile v;
   v.fingerprint = {{"cpu", "model x"}, {"cores", "2"}};
   v.build_seconds = 1.5;
-  v.steps = {{3, {{"gemm_fast", "wide", 1200.5, 9, ""}, {"gemm_slow", "", 0, 0, "K is odd"}}, 1e-7, 3e-5, 64}};
-  v.certificate = {"unfused build", "seeded", "abcd", {{"y", 1e-6, HUGE_VAL}}, {"step conv: error 1 over 0.1"}};
+  v.steps = {{3,
+              {{"gemm_fast", "wide", 1200.5, 9, ""}, {"gemm_slow", "", 0, 0, "K is odd"}},
+              1e-7,
+              3e-5,
+              64}};
+  v.certificate = {
+      "unfused build", "seeded", "abcd", {{"y", 1e-6, HUGE_VAL}}, {"step conv: error 1 over 0.1"}};
   v.notes = {"unfolded constant c"};
   return v;
 }
@@ -219,7 +232,9 @@ Volatile sample_volatile() {
 
 EngineContents sample_engine() {
   EngineContents c;
-  c.manifest = {"0.1.0", "sample", "0123", "cpu", {{"precision", "keep"}, {"shapes", "x:1..8"}}, "layout_c16=true"};
+  c.manifest = {
+      "0.1.0",          "sample", "0123", "cpu", {{"precision", "keep"}, {"shapes", "x:1..8"}},
+      "layout_c16=true"};
   c.symbols = {{"N", PlanSymbol::Kind::kBind, 1, 8, 4},
                {"H", PlanSymbol::Kind::kBind, 2, INT64_MAX, 224},
                {"T", PlanSymbol::Kind::kStep, 0, 77, 5}};
@@ -240,7 +255,8 @@ EngineContents sample_engine() {
 TacticLists sample_tactics() {
   TacticLists lists;
   lists.knows = [](const std::string& tactic, Family family) {
-    return tactic == std::string(family_name(family)) + "_fast" || (tactic == "reference" && family == Family::kFallback);
+    return tactic == std::string(family_name(family)) + "_fast" ||
+           (tactic == "reference" && family == Family::kFallback);
   };
   lists.packed_bytes = [](const Desc& spec, int index, Packing packing) -> Result<int64_t> {
     const auto& dims = spec.inputs[static_cast<size_t>(index)].dims;

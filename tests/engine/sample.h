@@ -1,5 +1,5 @@
-// A hand-made engine that uses every field of the plan data model and passes the verifier, and a text
-// form of all of it that does not go through the codec.
+// A hand-made engine that uses every field of the plan data model and passes the verifier, and a
+// text form of all of it that does not go through the codec.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -15,8 +15,12 @@ using test::sample_tactics;
 using Kind = PlanTensor::Kind;
 
 PlanProgram& main_of(EngineContents& c) { return c.programs[0]; }
-PlanStep& step_of(EngineContents& c, int index) { return main_of(c).steps[static_cast<size_t>(index)]; }
-PlanTensor& tensor_of(EngineContents& c, int index) { return main_of(c).tensors[static_cast<size_t>(index)]; }
+PlanStep& step_of(EngineContents& c, int index) {
+  return main_of(c).steps[static_cast<size_t>(index)];
+}
+PlanTensor& tensor_of(EngineContents& c, int index) {
+  return main_of(c).tensors[static_cast<size_t>(index)];
+}
 
 struct Case {
   const char* name;
@@ -31,7 +35,8 @@ void expect_refusals(const std::vector<Case>& cases) {
     const Status status = verify_plan(contents, sample_tactics());
     ASSERT_FALSE(status.is_ok()) << test_case.name;
     EXPECT_EQ(status.code(), StatusCode::kCorruptFile) << test_case.name;
-    EXPECT_NE(status.message().find(test_case.reason), std::string::npos) << test_case.name << ": " << status.message();
+    EXPECT_NE(status.message().find(test_case.reason), std::string::npos)
+        << test_case.name << ": " << status.message();
   }
 }
 
@@ -46,14 +51,23 @@ TEST(VerifyPlan, SymbolsAndWeights) {
       {"symbol twice", [](auto& c) { c.symbols[1].name = "N"; }, "stands twice"},
       {"symbol range", [](auto& c) { c.symbols[0].min = 9; }, "range 9..8"},
       {"weight dtype", [](auto& c) { c.weights[0].dtype = DType::kI32; }, "holds f32"},
-      {"weight shape", [](auto& c) { c.weights[0].shape = {16, 4, 9}; }, "holds f32"},
+      {"weight shape",
+       [](auto& c) {
+         c.weights[0].shape = {16, 4, 9};
+       },
+       "holds f32"},
       {"weight negative", [](auto& c) { c.weights[0].shape = {-1}; }, "negative"},
       {"weight missing", [](auto& c) { c.weights[0].bytes = {}; }, "missing weights"},
-      {"packed size", [](auto& c) { c.weights[2].bytes = Tensor::from<uint8_t>({1023}, std::vector<uint8_t>(1023)); },
+      {"packed size",
+       [](auto& c) {
+         c.weights[2].bytes = Tensor::from<uint8_t>({1023}, std::vector<uint8_t>(1023));
+       },
        "1023 bytes packed as gemm_panel, expected 1024"},
-      {"recipe operand", [](auto& c) { c.weights[0].recipe.steps[0].inputs[0] = 2; }, "operand 2 of 2"},
+      {"recipe operand", [](auto& c) { c.weights[0].recipe.steps[0].inputs[0] = 2; },
+       "operand 2 of 2"},
       {"recipe result", [](auto& c) { c.weights[0].recipe.result = 5; }, "operand 5 of 5"},
-      {"recipe outputs", [](auto& c) { c.weights[0].recipe.steps[0].output_count = 0; }, "0 outputs"},
+      {"recipe outputs", [](auto& c) { c.weights[0].recipe.steps[0].output_count = 0; },
+       "0 outputs"},
       {"measurement", [](auto& c) { c.volatile_section.steps[0].step = 8; }, "step 8 of 8"},
   });
 }
@@ -63,12 +77,15 @@ TEST(VerifyPlan, Tensors) {
       {"dtype", [](auto& c) { tensor_of(c, 3).dtype = DType::kInvalid; }, "dtype"},
       {"rank", [](auto& c) { tensor_of(c, 3).dims = Dims(9, Dim(1)); }, "rank 9"},
       {"negative", [](auto& c) { tensor_of(c, 3).dims[0] = Dim(-1); }, "negative"},
-      {"unknown symbol", [](auto& c) { tensor_of(c, 3).dims[0] = Dim::symbol("Q"); }, "unknown symbol Q"},
+      {"unknown symbol", [](auto& c) { tensor_of(c, 3).dims[0] = Dim::symbol("Q"); },
+       "unknown symbol Q"},
       {"weight index", [](auto& c) { tensor_of(c, 1).weight = 6; }, "weight 6 of 6"},
-      {"weight agreement", [](auto& c) { tensor_of(c, 1).weight = 1; }, "its weight conv.b is f32[16]"},
+      {"weight agreement", [](auto& c) { tensor_of(c, 1).weight = 1; },
+       "its weight conv.b is f32[16]"},
       {"weight on temporary", [](auto& c) { tensor_of(c, 3).weight = 0; }, "names a weight"},
       {"alias forwards", [](auto& c) { tensor_of(c, 6).alias_of = 6; }, "expected an earlier one"},
-      {"alias dtype", [](auto& c) { tensor_of(c, 5).dtype = DType::kI32; }, "is an alias of gap of i32"},
+      {"alias dtype", [](auto& c) { tensor_of(c, 5).dtype = DType::kI32; },
+       "is an alias of gap of i32"},
       {"alias of weight", [](auto& c) { tensor_of(c, 6).alias_of = 1; }, "may not be an alias"},
       {"alias layout", [](auto& c) { tensor_of(c, 5).layout = Layout::kC16; }, "in another layout"},
       {"alias size",
@@ -78,8 +95,10 @@ TEST(VerifyPlan, Tensors) {
        },
        "of shape [2,17] is an alias of gap"},
       {"c16 input", [](auto& c) { tensor_of(c, 0).layout = Layout::kC16; }, "only temporaries"},
-      {"shape value count", [](auto& c) { tensor_of(c, 12).elements.pop_back(); }, "with 1 elements"},
-      {"shape value dtype", [](auto& c) { tensor_of(c, 12).dtype = DType::kF32; }, "shape value of f32"},
+      {"shape value count", [](auto& c) { tensor_of(c, 12).elements.pop_back(); },
+       "with 1 elements"},
+      {"shape value dtype", [](auto& c) { tensor_of(c, 12).dtype = DType::kF32; },
+       "shape value of f32"},
       {"elements", [](auto& c) { tensor_of(c, 3).elements = {Dim(1)}; }, "no shape value"},
       {"kind", [](auto& c) { tensor_of(c, 3).kind = static_cast<Kind>(9); }, "kind 9"},
   });
@@ -97,14 +116,18 @@ TEST(VerifyPlan, Steps) {
       {"subprogram of conv", [](auto& c) { step_of(c, 0).subprograms = {1}; }, "no fallback"},
       {"recursion", [](auto& c) { c.programs[1].steps[0].subprograms = {0}; }, "calls itself"},
       {"param dims", [](auto& c) { step_of(c, 0).param_dims = {Dim(1)}; }, "parameter sizes"},
-      {"param symbol", [](auto& c) { step_of(c, 4).param_dims[0] = Dim::symbol("Q"); }, "unknown symbol Q"},
+      {"param symbol", [](auto& c) { step_of(c, 4).param_dims[0] = Dim::symbol("Q"); },
+       "unknown symbol Q"},
       {"region rank", [](auto& c) { step_of(c, 4).param_dims.pop_back(); }, "1 extents"},
       {"dtype", [](auto& c) { tensor_of(c, 9).dtype = DType::kF64; }, "f64"},
-      {"packing elsewhere", [](auto& c) { step_of(c, 5).inputs[0] = 7; }, "packing gemm_panel is for input 1"},
+      {"packing elsewhere", [](auto& c) { step_of(c, 5).inputs[0] = 7; },
+       "packing gemm_panel is for input 1"},
       {"c16 fallback", [](auto& c) { step_of(c, 7).inputs[2] = 3; }, "layout c16"},
       {"strings outside fallback", [](auto& c) { step_of(c, 6).inputs[0] = 16; }, "strings"},
       {"region program",
-       [](auto& c) { std::get<RegionParams>(step_of(c, 4).params).program.instructions[2].args[1] = 2; },
+       [](auto& c) {
+         std::get<RegionParams>(step_of(c, 4).params).program.instructions[2].args[1] = 2;
+       },
        "not an earlier instruction"},
   });
 }
@@ -112,8 +135,10 @@ TEST(VerifyPlan, Steps) {
 TEST(VerifyPlan, Order) {
   expect_refusals({
       {"missing edge", [](auto& c) { step_of(c, 1).after = {}; }, "must finish before"},
-      {"missing edge through alias", [](auto& c) { step_of(c, 3).after = {1}; }, "must finish before"},
-      {"read before write", [](auto& c) { std::swap(main_of(c).steps[5], main_of(c).steps[6]); }, ""},
+      {"missing edge through alias", [](auto& c) { step_of(c, 3).after = {1}; },
+       "must finish before"},
+      {"read before write", [](auto& c) { std::swap(main_of(c).steps[5], main_of(c).steps[6]); },
+       ""},
       {"written twice", [](auto& c) { step_of(c, 5).outputs[0] = 9; }, ""},
       {"written twice by alias",
        [](auto& c) {
@@ -123,7 +148,8 @@ TEST(VerifyPlan, Order) {
        ""},
       {"input written", [](auto& c) { step_of(c, 7).outputs[0] = 0; }, "not a step's to write"},
       {"weight written", [](auto& c) { step_of(c, 7).outputs[0] = 17; }, "not a step's to write"},
-      {"initial state written", [](auto& c) { step_of(c, 7).outputs[0] = 14; }, "not a step's to write"},
+      {"initial state written", [](auto& c) { step_of(c, 7).outputs[0] = 14; },
+       "not a step's to write"},
       {"state read after its update",
        [](auto& c) {
          PlanStep late = step_of(c, 7);
@@ -138,13 +164,24 @@ TEST(VerifyPlan, Order) {
       {"state unlisted", [](auto& c) { main_of(c).states.clear(); }, "does not list"},
       {"input unlisted", [](auto& c) { main_of(c).inputs.clear(); }, "does not list"},
       {"input port", [](auto& c) { main_of(c).inputs[0].tensor = 3; }, "expected an input tensor"},
-      {"input port twice", [](auto& c) { main_of(c).inputs.push_back({"again", 0}); }, "of its own"},
+      {"input port twice",
+       [](auto& c) {
+         main_of(c).inputs.push_back({"again", 0});
+       },
+       "of its own"},
       {"output port", [](auto& c) { main_of(c).outputs[0].tensor = 18; }, "tensor 18 of 18"},
-      {"output temporary", [](auto& c) { main_of(c).outputs[0].tensor = 9; }, "not an output tensor"},
-      {"output packed weight", [](auto& c) { main_of(c).outputs[0].tensor = 7; }, "not an output tensor"},
+      {"output temporary", [](auto& c) { main_of(c).outputs[0].tensor = 9; },
+       "not an output tensor"},
+      {"output packed weight", [](auto& c) { main_of(c).outputs[0].tensor = 7; },
+       "not an output tensor"},
       {"output twice", [](auto& c) { main_of(c).outputs[0].tensor = 13; }, "two outputs"},
       {"output unlisted", [](auto& c) { main_of(c).outputs.pop_back(); }, "does not list"},
-      {"output unwritten", [](auto& c) { main_of(c).steps.erase(main_of(c).steps.begin() + 4); c.volatile_section = {}; }, ""},
+      {"output unwritten",
+       [](auto& c) {
+         main_of(c).steps.erase(main_of(c).steps.begin() + 4);
+         c.volatile_section = {};
+       },
+       ""},
   });
 }
 

@@ -1,5 +1,6 @@
-// Convolution tactics on every ISA level against a plain double-precision convolution, over kernels,
-// strides, dilations, pads, groups and tails; integers exactly; bits independent of the split of the units.
+// Convolution tactics on every ISA level against a plain double-precision convolution, over
+// kernels, strides, dilations, pads, groups and tails; integers exactly; bits independent of the
+// split of the units.
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/kernels/epilogues.h"
 #include "tests/kernels/tactic_harness.h"
@@ -86,8 +87,8 @@ bool next(std::vector<int64_t>& at, const std::vector<int64_t>& dims) {
   return false;
 }
 
-Expected reference(const Case& c, const std::vector<double>& x, const std::vector<double>& w, double x_zero,
-                   double w_zero) {
+Expected reference(const Case& c, const std::vector<double>& x, const std::vector<double>& w,
+                   double x_zero, double w_zero) {
   const std::vector<int64_t> y = output_dims(c);
   const std::vector<int64_t> window(c.w.begin() + 1, c.w.end());
   Expected e;
@@ -119,8 +120,8 @@ Expected reference(const Case& c, const std::vector<double>& x, const std::vecto
 }
 
 // The desc with the first layouts that the tactic names.
-Desc desc_of(const Tactic& tactic, const Case& c, DType x, DType w, DType y, std::vector<TensorDesc> extra = {},
-             RegionProgram epilogue = {}) {
+Desc desc_of(const Tactic& tactic, const Case& c, DType x, DType w, DType y,
+             std::vector<TensorDesc> extra = {}, RegionProgram epilogue = {}) {
   Desc desc;
   ConvParams params;
   params.strides = c.strides;
@@ -154,14 +155,17 @@ std::vector<Case> cases_of(const std::string& name) {
 }
 
 std::string label(IsaLevel level, const std::string& name, const Case& c) {
-  return std::string(isa_name(level)) + " " + name + " x" + shape_text(c.x) + " w" + shape_text(c.w);
+  return std::string(isa_name(level)) + " " + name + " x" + shape_text(c.x) + " w" +
+         shape_text(c.w);
 }
 
 TEST(ConvF32, AgreesWithDouble) {
-  for (const char* name : {"conv_f32_c16", "conv_f32_stem", "conv_f32_depthwise_c16", "conv_f32_im2col"}) {
+  for (const char* name :
+       {"conv_f32_c16", "conv_f32_stem", "conv_f32_depthwise_c16", "conv_f32_im2col"}) {
     for (const Case& c : cases_of(name)) {
       std::mt19937 random(11);
-      const Tensor x = random_tensor(DType::kF32, c.x, random), w = random_tensor(DType::kF32, c.w, random);
+      const Tensor x = random_tensor(DType::kF32, c.x, random),
+                   w = random_tensor(DType::kF32, c.w, random);
       const Expected e = reference(c, doubles(x), doubles(w), 0, 0);
       for (const IsaLevel level : levels()) {
         SCOPED_TRACE(label(level, name, c));
@@ -184,30 +188,35 @@ TEST(ConvF32, AgreesWithDouble) {
 }
 
 TEST(ConvI8, IsExact) {
-  struct Types { DType x, w; };
-  const Types kTypes[] = {{DType::kU8, DType::kI8}, {DType::kI8, DType::kI8},
-                          {DType::kU8, DType::kU8}, {DType::kI8, DType::kU8}};
+  struct Types {
+    DType x, w;
+  };
+  const Types kTypes[] = {{DType::kU8, DType::kI8},
+                          {DType::kI8, DType::kI8},
+                          {DType::kU8, DType::kU8},
+                          {DType::kI8, DType::kU8}};
   for (const char* name : {"conv_i8_c16", "conv_i8_stem", "conv_i8_depthwise_c16"}) {
     for (const Case& c : cases_of(name)) {
-      for (const Types t : kTypes) for (const bool zeros : {false, true}) {
-        std::mt19937 random(12);
-        const Tensor x = random_tensor(t.x, c.x, random), w = random_tensor(t.w, c.w, random);
-        const int x_zero = !zeros ? 0 : t.x == DType::kU8 ? 255 : -128;
-        const int w_zero = !zeros ? 0 : t.w == DType::kU8 ? 128 : 5;
-        const Expected e = reference(c, doubles(x), doubles(w), x_zero, w_zero);
-        for (const IsaLevel level : levels()) {
-          SCOPED_TRACE(label(level, name, c));
-          const Tactic* tactic = find_tactic(level, name);
-          ASSERT_NE(tactic, nullptr) << name;
-          Desc desc = desc_of(*tactic, c, t.x, t.w, DType::kI32);
-          std::get<ConvParams>(desc.params).x_zero = x_zero;
-          std::get<ConvParams>(desc.params).w_zero = w_zero;
-          const RunResult whole = run_tactic(*tactic, desc, {x, w}, 1);
-          ASSERT_TRUE(whole.status.is_ok()) << whole.status.message();
-          ASSERT_EQ(logical(desc.outputs[0], whole.output), e.value);
-          EXPECT_TRUE(same_bytes(whole.output, run_tactic(*tactic, desc, {x, w}, 3).output));
+      for (const Types t : kTypes)
+        for (const bool zeros : {false, true}) {
+          std::mt19937 random(12);
+          const Tensor x = random_tensor(t.x, c.x, random), w = random_tensor(t.w, c.w, random);
+          const int x_zero = !zeros ? 0 : t.x == DType::kU8 ? 255 : -128;
+          const int w_zero = !zeros ? 0 : t.w == DType::kU8 ? 128 : 5;
+          const Expected e = reference(c, doubles(x), doubles(w), x_zero, w_zero);
+          for (const IsaLevel level : levels()) {
+            SCOPED_TRACE(label(level, name, c));
+            const Tactic* tactic = find_tactic(level, name);
+            ASSERT_NE(tactic, nullptr) << name;
+            Desc desc = desc_of(*tactic, c, t.x, t.w, DType::kI32);
+            std::get<ConvParams>(desc.params).x_zero = x_zero;
+            std::get<ConvParams>(desc.params).w_zero = w_zero;
+            const RunResult whole = run_tactic(*tactic, desc, {x, w}, 1);
+            ASSERT_TRUE(whole.status.is_ok()) << whole.status.message();
+            ASSERT_EQ(logical(desc.outputs[0], whole.output), e.value);
+            EXPECT_TRUE(same_bytes(whole.output, run_tactic(*tactic, desc, {x, w}, 3).output));
+          }
         }
-      }
     }
   }
 }
@@ -216,14 +225,16 @@ double silu(double v) { return v / (1 + std::exp(-v)); }
 
 // The fused chain and a program that only the region executor runs, on every f32 tactic.
 TEST(ConvF32, Epilogues) {
-  for (const char* name : {"conv_f32_c16", "conv_f32_stem", "conv_f32_depthwise_c16", "conv_f32_im2col"}) {
+  for (const char* name :
+       {"conv_f32_c16", "conv_f32_stem", "conv_f32_depthwise_c16", "conv_f32_im2col"}) {
     for (const Case& c : cases_of(name)) {
       const std::vector<int64_t> y_dims = output_dims(c);
       const int rank = static_cast<int>(y_dims.size());
       int64_t spatial = 1;
       for (int d = 2; d < rank; ++d) spatial *= y_dims[static_cast<size_t>(d)];
       std::mt19937 random(13);
-      const Tensor x = random_tensor(DType::kF32, c.x, random), w = random_tensor(DType::kF32, c.w, random);
+      const Tensor x = random_tensor(DType::kF32, c.x, random),
+                   w = random_tensor(DType::kF32, c.w, random);
       const Tensor bias = random_tensor(DType::kF32, {c.w[0]}, random);
       const Tensor rest = random_tensor(DType::kF32, y_dims, random);
       const TensorDesc vector{DType::kF32, {c.w[0]}, Layout::kPlain, Packing::kNone, true};
@@ -232,13 +243,16 @@ TEST(ConvF32, Epilogues) {
         SCOPED_TRACE(label(level, name, c));
         const Tactic* tactic = find_tactic(level, name);
         const Desc fused = desc_of(*tactic, c, DType::kF32, DType::kF32, DType::kF32,
-                                   {vector, TensorDesc{DType::kF32, y_dims}}, bias_residual_clamp(rank, 1, 0.125, 2));
-        const Desc general = desc_of(*tactic, c, DType::kF32, DType::kF32, DType::kF32, {vector}, bias_silu(rank, 1));
+                                   {vector, TensorDesc{DType::kF32, y_dims}},
+                                   bias_residual_clamp(rank, 1, 0.125, 2));
+        const Desc general = desc_of(*tactic, c, DType::kF32, DType::kF32, DType::kF32, {vector},
+                                     bias_silu(rank, 1));
         const RunResult a = run_tactic(*tactic, fused, {x, w, bias, rest}, 2);
         const RunResult b = run_tactic(*tactic, general, {x, w, bias}, 3);
         ASSERT_TRUE(a.status.is_ok()) << a.status.message();
         ASSERT_TRUE(b.status.is_ok()) << b.status.message();
-        const std::vector<double> ya = logical(fused.outputs[0], a.output), yb = logical(general.outputs[0], b.output);
+        const std::vector<double> ya = logical(fused.outputs[0], a.output),
+                                  yb = logical(general.outputs[0], b.output);
         ASSERT_EQ(ya.size(), e.value.size());
         for (size_t j = 0; j < ya.size(); ++j) {
           const auto channel = j / static_cast<size_t>(spatial) % static_cast<size_t>(c.w[0]);
@@ -260,7 +274,8 @@ TEST(ConvI8, FusedRequantizationIsExactAndEqualOnAllLevels) {
       int64_t spatial = 1;
       for (int d = 2; d < rank; ++d) spatial *= y_dims[static_cast<size_t>(d)];
       std::mt19937 random(14);
-      const Tensor x = random_tensor(DType::kU8, c.x, random), w = random_tensor(DType::kI8, c.w, random);
+      const Tensor x = random_tensor(DType::kU8, c.x, random),
+                   w = random_tensor(DType::kI8, c.w, random);
       const Tensor bias = random_tensor(DType::kI32, {c.w[0]}, random);
       Tensor scale = random_tensor(DType::kF32, {c.w[0]}, random);
       for (float& s : scale.values<float>()) s = 0.001f + 0.002f * std::fabs(s);

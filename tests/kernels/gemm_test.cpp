@@ -1,8 +1,8 @@
-// Gemm tactics on every ISA level against a plain double-precision gemm, over shapes with tails, batches and
-// broadcasting; integers exactly; bits independent of how the units are shared out.
+// Gemm tactics on every ISA level against a plain double-precision gemm, over shapes with tails,
+// batches and broadcasting; integers exactly; bits independent of how the units are shared out.
 // SPDX-License-Identifier: Apache-2.0
-#include "tests/kernels/tactic_harness.h"
 #include "tests/kernels/epilogues.h"
+#include "tests/kernels/tactic_harness.h"
 
 namespace stoker::test {
 namespace {
@@ -85,8 +85,10 @@ Expected reference(const Case& c, const std::vector<double>& a, const std::vecto
       for (int64_t j = 0; j < n; ++j) {
         double sum = 0, magnitude = 0;
         for (int64_t l = 0; l < k; ++l) {
-          const double x = a[static_cast<size_t>(a0 + (c.transpose_a ? l * m + i : i * k + l))] - a_zero;
-          const double y = b[static_cast<size_t>(b0 + (c.transpose_b ? j * k + l : l * n + j))] - b_zero;
+          const double x =
+              a[static_cast<size_t>(a0 + (c.transpose_a ? l * m + i : i * k + l))] - a_zero;
+          const double y =
+              b[static_cast<size_t>(b0 + (c.transpose_b ? j * k + l : l * n + j))] - b_zero;
           sum += x * y;
           magnitude += std::fabs(x * y);
         }
@@ -107,7 +109,8 @@ TEST(GemmF32, AgreesWithDouble) {
       for (const bool constant : {true, false}) {
         SCOPED_TRACE(std::string(isa_name(level)) + " case " + std::to_string(i));
         std::mt19937 random(static_cast<uint32_t>(i));
-        const Tensor a = random_tensor(DType::kF32, c.a, random), b = random_tensor(DType::kF32, c.b, random);
+        const Tensor a = random_tensor(DType::kF32, c.a, random),
+                     b = random_tensor(DType::kF32, c.b, random);
         const Desc desc = desc_of(c, DType::kF32, DType::kF32, DType::kF32, constant);
         const RunResult whole = run_tactic(*tactic, desc, {a, b}, 1);
         ASSERT_TRUE(whole.status.is_ok()) << whole.status.message();
@@ -116,7 +119,8 @@ TEST(GemmF32, AgreesWithDouble) {
         ASSERT_EQ(y.size(), e.value.size());
         const double k = static_cast<double>(c.transpose_a ? c.a[c.a.size() - 2] : c.a.back());
         for (size_t j = 0; j < y.size(); ++j) {
-          ASSERT_NEAR(y[j], e.value[j], 6e-8 * (std::sqrt(k) + 2) * e.magnitude[j]) << "element " << j;
+          ASSERT_NEAR(y[j], e.value[j], 6e-8 * (std::sqrt(k) + 2) * e.magnitude[j])
+              << "element " << j;
         }
         for (const int pieces : {2, 3, 7}) {
           EXPECT_TRUE(same_bytes(whole.output, run_tactic(*tactic, desc, {a, b}, pieces).output));
@@ -132,62 +136,76 @@ TEST(GemmF32, BitsOfARowDoNotDependOnTheOthers) {
   const Tensor b = random_tensor(DType::kF32, {1700, 50}, random);
   for (const IsaLevel level : levels()) {
     const Tactic* tactic = find_tactic(level, "gemm_f32_panel");
-    const Desc all = desc_of({{40, 1700}, {1700, 50}, {40, 50}}, DType::kF32, DType::kF32, DType::kF32, true);
+    const Desc all =
+        desc_of({{40, 1700}, {1700, 50}, {40, 50}}, DType::kF32, DType::kF32, DType::kF32, true);
     const RunResult whole = run_tactic(*tactic, all, {a, b}, 1);
     ASSERT_TRUE(whole.status.is_ok());
     for (const int64_t rows : {1, 2, 5, 14, 39}) {
-      const Tensor part = *Tensor::from_bytes(DType::kF32, {rows, 1700},
+      const Tensor part = *Tensor::from_bytes(
+          DType::kF32, {rows, 1700},
           {static_cast<const std::byte*>(a.data()), static_cast<size_t>(rows * 1700 * 4)});
-      const Desc desc = desc_of({{rows, 1700}, {1700, 50}, {rows, 50}}, DType::kF32, DType::kF32, DType::kF32, true);
+      const Desc desc = desc_of({{rows, 1700}, {1700, 50}, {rows, 50}}, DType::kF32, DType::kF32,
+                                DType::kF32, true);
       const RunResult run = run_tactic(*tactic, desc, {part, b}, 1);
       ASSERT_TRUE(run.status.is_ok());
-      EXPECT_EQ(std::memcmp(run.output.data(), whole.output.data(), static_cast<size_t>(rows * 50 * 4)), 0);
+      EXPECT_EQ(
+          std::memcmp(run.output.data(), whole.output.data(), static_cast<size_t>(rows * 50 * 4)),
+          0);
     }
   }
 }
 
 TEST(GemmI8, IsExact) {
-  struct Zeros { int32_t a, b; };
+  struct Zeros {
+    int32_t a, b;
+  };
   for (const IsaLevel level : levels()) {
     const Tactic* tactic = find_tactic(level, "gemm_i8_panel");
     ASSERT_NE(tactic, nullptr);
     for (size_t i = 0; i < cases().size(); ++i) {
       const Case& c = cases()[i];
-      for (const DType at : {DType::kU8, DType::kI8}) for (const DType bt : {DType::kU8, DType::kI8})
-        for (const Zeros zeros : {Zeros{0, 0}, Zeros{at == DType::kU8 ? 131 : -7, bt == DType::kU8 ? 128 : 3}})
-          for (const bool constant : {true, false}) {
-            SCOPED_TRACE(std::string(isa_name(level)) + " case " + std::to_string(i));
-            std::mt19937 random(static_cast<uint32_t>(i));
-            const Tensor a = random_tensor(at, c.a, random), b = random_tensor(bt, c.b, random);
-            Desc desc = desc_of(c, at, bt, DType::kI32, constant);
-            std::get<GemmParams>(desc.params).a_zero = zeros.a;
-            std::get<GemmParams>(desc.params).b_zero = zeros.b;
-            const RunResult whole = run_tactic(*tactic, desc, {a, b}, 1);
-            ASSERT_TRUE(whole.status.is_ok()) << whole.status.message();
-            const Expected e = reference(c, doubles(a), doubles(b), zeros.a, zeros.b);
-            ASSERT_EQ(logical(desc.outputs[0], whole.output), e.value);
-            EXPECT_TRUE(same_bytes(whole.output, run_tactic(*tactic, desc, {a, b}, 3).output));
-          }
+      for (const DType at : {DType::kU8, DType::kI8})
+        for (const DType bt : {DType::kU8, DType::kI8})
+          for (const Zeros zeros :
+               {Zeros{0, 0}, Zeros{at == DType::kU8 ? 131 : -7, bt == DType::kU8 ? 128 : 3}})
+            for (const bool constant : {true, false}) {
+              SCOPED_TRACE(std::string(isa_name(level)) + " case " + std::to_string(i));
+              std::mt19937 random(static_cast<uint32_t>(i));
+              const Tensor a = random_tensor(at, c.a, random), b = random_tensor(bt, c.b, random);
+              Desc desc = desc_of(c, at, bt, DType::kI32, constant);
+              std::get<GemmParams>(desc.params).a_zero = zeros.a;
+              std::get<GemmParams>(desc.params).b_zero = zeros.b;
+              const RunResult whole = run_tactic(*tactic, desc, {a, b}, 1);
+              ASSERT_TRUE(whole.status.is_ok()) << whole.status.message();
+              const Expected e = reference(c, doubles(a), doubles(b), zeros.a, zeros.b);
+              ASSERT_EQ(logical(desc.outputs[0], whole.output), e.value);
+              EXPECT_TRUE(same_bytes(whole.output, run_tactic(*tactic, desc, {a, b}, 3).output));
+            }
     }
   }
 }
 
 TEST(GemmF32, FusedBiasResidualClamp) {
   for (const IsaLevel level : levels()) {
-    for (const Case& c : {Case{{37, 20}, {20, 45}, {37, 45}}, Case{{3, 2, 20}, {20, 45}, {3, 2, 45}}}) {
+    for (const Case& c :
+         {Case{{37, 20}, {20, 45}, {37, 45}}, Case{{3, 2, 20}, {20, 45}, {3, 2, 45}}}) {
       std::mt19937 random(3);
-      const Tensor a = random_tensor(DType::kF32, c.a, random), b = random_tensor(DType::kF32, c.b, random);
-      const Tensor bias = random_tensor(DType::kF32, {45}, random), rest = random_tensor(DType::kF32, c.y, random);
+      const Tensor a = random_tensor(DType::kF32, c.a, random),
+                   b = random_tensor(DType::kF32, c.b, random);
+      const Tensor bias = random_tensor(DType::kF32, {45}, random),
+                   rest = random_tensor(DType::kF32, c.y, random);
       Desc desc = desc_of(c, DType::kF32, DType::kF32, DType::kF32, true);
       const int rank = static_cast<int>(c.y.size());
       std::get<GemmParams>(desc.params).epilogue = bias_residual_clamp(rank, rank - 1, -0.5, 1.0);
       desc.inputs.push_back(TensorDesc{DType::kF32, {45}});
       desc.inputs[2].constant = true;
       desc.inputs.push_back(TensorDesc{DType::kF32, c.y});
-      const RunResult run = run_tactic(*find_tactic(level, "gemm_f32_panel"), desc, {a, b, bias, rest}, 2);
+      const RunResult run =
+          run_tactic(*find_tactic(level, "gemm_f32_panel"), desc, {a, b, bias, rest}, 2);
       ASSERT_TRUE(run.status.is_ok()) << run.status.message();
       const Expected e = reference(c, doubles(a), doubles(b), 0, 0);
-      const std::vector<double> y = logical(desc.outputs[0], run.output), z = doubles(rest), u = doubles(bias);
+      const std::vector<double> y = logical(desc.outputs[0], run.output), z = doubles(rest),
+                                u = doubles(bias);
       for (size_t j = 0; j < y.size(); ++j) {
         ASSERT_NEAR(y[j], std::clamp(e.value[j] + u[j % 45] + z[j], -0.5, 1.0), 1e-5) << j;
       }
@@ -200,7 +218,8 @@ TEST(GemmI8, FusedRequantization) {
   std::vector<Buffer> outputs;
   for (const IsaLevel level : levels()) {
     std::mt19937 random(3);
-    const Tensor a = random_tensor(DType::kU8, c.a, random), b = random_tensor(DType::kI8, c.b, random);
+    const Tensor a = random_tensor(DType::kU8, c.a, random),
+                 b = random_tensor(DType::kI8, c.b, random);
     const Tensor bias = random_tensor(DType::kI32, {45}, random);
     Tensor scale = random_tensor(DType::kF32, {45}, random);
     for (float& s : scale.values<float>()) s = 0.001f + 0.001f * std::fabs(s);
@@ -210,7 +229,8 @@ TEST(GemmI8, FusedRequantization) {
     params.epilogue = requantize(2, 1, 117, DType::kU8);
     desc.inputs.push_back(TensorDesc{DType::kI32, {45}});
     desc.inputs.push_back(TensorDesc{DType::kF32, {45}});
-    const RunResult run = run_tactic(*find_tactic(level, "gemm_i8_panel"), desc, {a, b, bias, scale}, 2);
+    const RunResult run =
+        run_tactic(*find_tactic(level, "gemm_i8_panel"), desc, {a, b, bias, scale}, 2);
     ASSERT_TRUE(run.status.is_ok()) << run.status.message();
     const Expected e = reference(c, doubles(a), doubles(b), 120, 0);
     const std::vector<double> y = logical(desc.outputs[0], run.output);

@@ -79,7 +79,8 @@ TEST(Packing, GemmPanelPlacesAndSums) {
   for (int n = 0; n < 32; ++n) {
     int sum = 0;
     for (int k = 0; k < 8; ++k) {
-      const int expected = n < 18 && k < 5 ? weight.values<uint8_t>()[static_cast<size_t>(k * 18 + n)] - 128 : 0;
+      const int expected =
+          n < 18 && k < 5 ? weight.values<uint8_t>()[static_cast<size_t>(k * 18 + n)] - 128 : 0;
       EXPECT_EQ(bytes[((n / 16 * 2 + k / 4) * 16 + n % 16) * 4 + k % 4], expected);
       sum += expected;
     }
@@ -95,12 +96,17 @@ TEST(Packing, ConvC16Places) {
   ASSERT_TRUE(packed.is_ok());
   const auto* values = static_cast<const float*>(packed->data());
   int64_t position = 0;
-  for (int ob = 0; ob < 2; ++ob) for (int ib = 0; ib < 2; ++ib) for (int tap = 0; tap < 6; ++tap)
-    for (int i = ib * 16; i < ib * 16 + 16; ++i) for (int o = ob * 16; o < ob * 16 + 16; ++o) {
-      const float expected =
-          o < 18 && i < 19 ? weight.values<float>()[static_cast<size_t>((o * 19 + i) * 6 + tap)] : 0.0f;
-      ASSERT_EQ(values[position++], expected);
-    }
+  for (int ob = 0; ob < 2; ++ob)
+    for (int ib = 0; ib < 2; ++ib)
+      for (int tap = 0; tap < 6; ++tap)
+        for (int i = ib * 16; i < ib * 16 + 16; ++i)
+          for (int o = ob * 16; o < ob * 16 + 16; ++o) {
+            const float expected =
+                o < 18 && i < 19
+                    ? weight.values<float>()[static_cast<size_t>((o * 19 + i) * 6 + tap)]
+                    : 0.0f;
+            ASSERT_EQ(values[position++], expected);
+          }
   EXPECT_EQ(position * 4, packed->bytes());
 }
 
@@ -112,7 +118,8 @@ TEST(Packing, Refusals) {
   EXPECT_FALSE(packed_bytes(f32, 9, Packing::kNone).is_ok());
   EXPECT_FALSE(packed_bytes(conv_desc(DType::kF32, {8, 2, 3, 3}, 4), 1, Packing::kConvC16).is_ok());
   EXPECT_FALSE(packed_bytes(gemm_desc(DType::kF32, {int64_t{1} << 40, int64_t{1} << 40}, false), 1,
-                            Packing::kGemmPanel).is_ok());
+                            Packing::kGemmPanel)
+                   .is_ok());
   const Tensor other = *Tensor::allocate(DType::kF32, {4, 5});
   EXPECT_FALSE(pack_weight(f32, 1, Packing::kGemmPanel, other).is_ok());
   EXPECT_FALSE(unpack_weight(f32, 1, Packing::kGemmPanel, other).is_ok());

@@ -1,5 +1,5 @@
-// Runs tactics of every ISA level on seeded operands and compares their bits between splits of the work.
-// Buffers are followed by guard bytes, so that a store beyond an operand is found.
+// Runs tactics of every ISA level on seeded operands and compares their bits between splits of the
+// work. Buffers are followed by guard bytes, so that a store beyond an operand is found.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -29,7 +29,10 @@ class Buffer {
     std::memset(data() + bytes, 0xa5, kGuardBytes);
   }
   std::byte* data() const { return static_cast<std::byte*>(memory_.get()); }
-  template <class T> T* as() const { return static_cast<T*>(memory_.get()); }
+  template <class T>
+  T* as() const {
+    return static_cast<T*>(memory_.get());
+  }
   int64_t bytes() const { return bytes_; }
   bool intact() const {
     for (int64_t i = 0; i < kGuardBytes; ++i) {
@@ -55,7 +58,8 @@ inline std::span<const Tactic> tactics_of(IsaLevel level) {
 // The levels that this machine runs.
 inline std::vector<IsaLevel> levels() {
   std::vector<IsaLevel> result;
-  for (int i = 0; i <= static_cast<int>(detect_isa()); ++i) result.push_back(static_cast<IsaLevel>(i));
+  for (int i = 0; i <= static_cast<int>(detect_isa()); ++i)
+    result.push_back(static_cast<IsaLevel>(i));
   return result;
 }
 
@@ -119,7 +123,8 @@ inline Tensor random_tensor(DType dtype, const std::vector<int64_t>& dims, std::
     const uint32_t bits = random();
     switch (dtype) {
       case DType::kF32:
-        static_cast<float*>(tensor.data())[i] = static_cast<float>(static_cast<int32_t>(bits) / 2147483648.0);
+        static_cast<float*>(tensor.data())[i] =
+            static_cast<float>(static_cast<int32_t>(bits) / 2147483648.0);
         break;
       case DType::kI32:
         static_cast<int32_t*>(tensor.data())[i] = static_cast<int32_t>(bits % 2001) - 1000;
@@ -140,11 +145,14 @@ struct RunResult {
   Buffer output;
 };
 
-// Chooses packings as the tactic wants, packs, prepares and launches; every phase cut into `pieces`.
-inline RunResult run_tactic(const Tactic& tactic, Desc desc, const std::vector<Tensor>& inputs, int pieces) {
+// Chooses packings as the tactic wants, packs, prepares and launches; every phase cut into
+// `pieces`.
+inline RunResult run_tactic(const Tactic& tactic, Desc desc, const std::vector<Tensor>& inputs,
+                            int pieces) {
   std::vector<Buffer> buffers;
   for (size_t i = 0; i < inputs.size(); ++i) {
-    const Packing packing = tactic.packing ? tactic.packing(desc, static_cast<int>(i)) : Packing::kNone;
+    const Packing packing =
+        tactic.packing ? tactic.packing(desc, static_cast<int>(i)) : Packing::kNone;
     if (packing == Packing::kNone) {
       buffers.push_back(stored(desc.inputs[i], inputs[i]));
       continue;
@@ -169,8 +177,15 @@ inline RunResult run_tactic(const Tactic& tactic, Desc desc, const std::vector<T
     const int64_t units = tactic.units ? tactic.units(desc, config, prepared.get(), phase) : 1;
     for (int piece = pieces - 1; piece >= 0; --piece) {  // the order of pieces must not matter
       const Buffer worker(need.per_worker_bytes, 0xee);
-      Launch launch{&desc,         &config,       prepared.get(), in.data(), out,
-                    shared.data(), worker.data(), phase,          units * piece / pieces,
+      Launch launch{&desc,
+                    &config,
+                    prepared.get(),
+                    in.data(),
+                    out,
+                    shared.data(),
+                    worker.data(),
+                    phase,
+                    units * piece / pieces,
                     units * (piece + 1) / pieces};
       if (const Status status = tactic.launch(launch); !status) return {status, Buffer()};
       EXPECT_TRUE(worker.intact()) << tactic.name << ": worker workspace: " << kGuardName;
@@ -182,7 +197,8 @@ inline RunResult run_tactic(const Tactic& tactic, Desc desc, const std::vector<T
 }
 
 inline bool same_bytes(const Buffer& a, const Buffer& b) {
-  return a.bytes() == b.bytes() && std::memcmp(a.data(), b.data(), static_cast<size_t>(a.bytes())) == 0;
+  return a.bytes() == b.bytes() &&
+         std::memcmp(a.data(), b.data(), static_cast<size_t>(a.bytes())) == 0;
 }
 
 }  // namespace stoker::test

@@ -3,6 +3,7 @@
 // Prints "correct COUNT bits HASH": the right answers and a hash over all output bits.
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <charconv>
 #include <cstring>
 #include <fstream>
 #include <iostream>
@@ -45,6 +46,12 @@ int64_t count_right(const Tensor& scores, const unsigned char* labels, int64_t b
   return right;
 }
 
+int64_t parse_count(const std::string& text) {
+  int64_t count = 0;
+  std::from_chars(text.data(), text.data() + text.size(), count);
+  return count;
+}
+
 Status run(const std::vector<std::string>& a) {
   stoker::KnobList knobs;
   for (size_t i = 5; i < a.size(); ++i) {
@@ -55,8 +62,9 @@ Status run(const std::vector<std::string>& a) {
   auto engine = stoker::Engine::load(a[0], knobs);
   if (!engine) return engine.status();
   const auto images = read_idx(a[1], 16), labels = read_idx(a[2], 8);
-  const auto count = static_cast<int64_t>(labels.size()), batch = static_cast<int64_t>(std::stol(a[4]));
-  if (count == 0 || static_cast<int64_t>(images.size()) != count * kPixels) return wrong("images and labels do not match");
+  const auto count = static_cast<int64_t>(labels.size()), batch = parse_count(a[4]);
+  if (count == 0 || batch < 1 || static_cast<int64_t>(images.size()) != count * kPixels)
+    return wrong("images and labels do not match");
   auto x = Tensor::allocate(stoker::DType::kF32, {batch, 1, 28, 28});
   if (!x) return x.status();
   stoker::Session session(*engine);
@@ -66,7 +74,8 @@ Status run(const std::vector<std::string>& a) {
   for (int64_t first = 0; first + batch <= count; first += batch) {
     for (int64_t i = 0; i < batch * kPixels; ++i) {
       const auto pixel = static_cast<float>(images[static_cast<size_t>(first * kPixels + i)]);
-      x->values<float>()[static_cast<size_t>(i)] = a[3] == "raw" ? pixel : (pixel / 255 - 0.1307f) / 0.3081f;
+      x->values<float>()[static_cast<size_t>(i)] =
+          a[3] == "raw" ? pixel : (pixel / 255 - 0.1307f) / 0.3081f;
     }
     if (Status ran = session.run_bound(); !ran) return ran;
     const Tensor& scores = session.bound_outputs().begin()->second;

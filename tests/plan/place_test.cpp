@@ -9,7 +9,9 @@
 namespace stoker {
 namespace {
 
-bool overlap_in_time(const BufferLifetime& a, const BufferLifetime& b) { return a.first <= b.last && b.first <= a.last; }
+bool overlap_in_time(const BufferLifetime& a, const BufferLifetime& b) {
+  return a.first <= b.last && b.first <= a.last;
+}
 bool overlap_in_space(const BufferLifetime& a, const BufferLifetime& b) {
   return a.offset < b.offset + b.bytes && b.offset < a.offset + a.bytes;
 }
@@ -29,8 +31,10 @@ TEST(PlaceBuffers, LiveBuffersNeverShareMemory) {
       EXPECT_EQ(buffers[i].offset % 64, 0);
       EXPECT_LE(buffers[i].offset + buffers[i].bytes, arena);
       for (size_t j = i + 1; j < buffers.size(); ++j) {
-        if (!buffers[i].bytes || !buffers[j].bytes || !overlap_in_time(buffers[i], buffers[j])) continue;
-        EXPECT_FALSE(overlap_in_space(buffers[i], buffers[j])) << "round " << round << ": " << i << " and " << j;
+        if (!buffers[i].bytes || !buffers[j].bytes || !overlap_in_time(buffers[i], buffers[j]))
+          continue;
+        EXPECT_FALSE(overlap_in_space(buffers[i], buffers[j]))
+            << "round " << round << ": " << i << " and " << j;
       }
     }
   }

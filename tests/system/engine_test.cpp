@@ -22,7 +22,8 @@ namespace {
 class EngineTest : public testing::Test {
  protected:
   static void SetUpTestSuite() {
-    folder_ = std::filesystem::temp_directory_path() / ("stoker_engine_test_" + std::to_string(getpid()));
+    folder_ =
+        std::filesystem::temp_directory_path() / ("stoker_engine_test_" + std::to_string(getpid()));
     std::filesystem::create_directories(folder_);
     ASSERT_TRUE(write_zoo_model("lenet", file("lenet.onnx")));
     const auto model = Model::load(file("lenet.onnx"));
@@ -48,14 +49,17 @@ class EngineTest : public testing::Test {
   static TensorMap inputs(int64_t batch, float shift = 0) {
     Tensor x = *Tensor::allocate(DType::kF32, {batch, 1, 28, 28});
     auto values = x.values<float>();
-    for (size_t i = 0; i < values.size(); ++i) values[i] = std::sin(0.37f * static_cast<float>(i) + shift);
+    for (size_t i = 0; i < values.size(); ++i)
+      values[i] = std::sin(0.37f * static_cast<float>(i) + shift);
     return {{engine_->inputs()[0].name, x}};
   }
   static bool same_bits(const TensorMap& a, const TensorMap& b) {
     if (a.size() != b.size()) return false;
     for (const auto& [name, tensor] : a) {
       const Tensor& other = b.at(name);
-      if (tensor.shape() != other.shape() || std::memcmp(tensor.data(), other.data(), static_cast<size_t>(tensor.bytes())) != 0) return false;
+      if (tensor.shape() != other.shape() ||
+          std::memcmp(tensor.data(), other.data(), static_cast<size_t>(tensor.bytes())) != 0)
+        return false;
     }
     return true;
   }
@@ -63,7 +67,8 @@ class EngineTest : public testing::Test {
     double worst = 0;
     for (const auto& [name, tensor] : a) {
       for (size_t i = 0; i < tensor.values<float>().size(); ++i) {
-        worst = std::max(worst, std::fabs(double{tensor.values<float>()[i]} - b.at(name).values<float>()[i]));
+        worst = std::max(
+            worst, std::fabs(double{tensor.values<float>()[i]} - b.at(name).values<float>()[i]));
       }
     }
     return worst;
@@ -100,7 +105,8 @@ TEST_F(EngineTest, BitsDoNotDependOnThreads) {
   const auto expected = engine_->run(inputs(7));
   ASSERT_TRUE(expected);
   for (const char* threads : {"1", "2", "3", "5"}) {
-    const auto engine = Engine::load(file("lenet.engine"), {{"threads", threads}, {"pin_threads", "false"}});
+    const auto engine =
+        Engine::load(file("lenet.engine"), {{"threads", threads}, {"pin_threads", "false"}});
     ASSERT_TRUE(engine);
     const auto found = engine->run(inputs(7));
     ASSERT_TRUE(found);
@@ -157,14 +163,17 @@ TEST_F(EngineTest, ShapesBindWithoutRebuilding) {
     ASSERT_TRUE(found) << found.status().message();
     const Tensor& first = one->begin()->second;
     EXPECT_EQ(found->begin()->second.shape()[0], batch);
-    EXPECT_EQ(std::memcmp(found->begin()->second.data(), first.data(), static_cast<size_t>(first.bytes())), 0)
+    EXPECT_EQ(std::memcmp(found->begin()->second.data(), first.data(),
+                          static_cast<size_t>(first.bytes())),
+              0)
         << "the first row of batch " << batch;
   }
 }
 
 TEST_F(EngineTest, ManyCallersGetTheBitsOfOne) {
   std::vector<TensorMap> expected;
-  for (int i = 0; i < 4; ++i) expected.push_back(*engine_->run(inputs(1 + i, static_cast<float>(i))));
+  for (int i = 0; i < 4; ++i)
+    expected.push_back(*engine_->run(inputs(1 + i, static_cast<float>(i))));
   std::atomic<int> wrong{0};
   std::vector<std::thread> callers;
   for (int t = 0; t < 8; ++t) {
@@ -204,9 +213,14 @@ TEST_F(EngineTest, WrongInputsAreRefusedByName) {
   TensorMap extra = inputs(1);
   extra["nonsense"] = Tensor::scalar_f32(1);
   EXPECT_NE(message(extra).find("no input 'nonsense'"), std::string::npos);
-  EXPECT_NE(message({{name, *Tensor::allocate(DType::kI64, {1, 1, 28, 28})}}).find("is i64, the model expects f32"), std::string::npos);
-  EXPECT_NE(message({{name, *Tensor::allocate(DType::kF32, {1, 28, 28})}}).find("has shape [1,28,28]"), std::string::npos);
-  EXPECT_NE(message({{name, *Tensor::allocate(DType::kF32, {1, 1, 28, 29})}}).find("expected"), std::string::npos);
+  EXPECT_NE(message({{name, *Tensor::allocate(DType::kI64, {1, 1, 28, 28})}})
+                .find("is i64, the model expects f32"),
+            std::string::npos);
+  EXPECT_NE(
+      message({{name, *Tensor::allocate(DType::kF32, {1, 28, 28})}}).find("has shape [1,28,28]"),
+      std::string::npos);
+  EXPECT_NE(message({{name, *Tensor::allocate(DType::kF32, {1, 1, 28, 29})}}).find("expected"),
+            std::string::npos);
 }
 
 TEST_F(EngineTest, GraphTextInTheEngineRoundTrips) {

@@ -1,5 +1,6 @@
-# Trained digit classifiers from file to accuracy: saved engines, run by a program linked to stoker_run
-# alone, at every ISA level of the machine, at two batch sizes and with one and two threads (equal bits).
+# Trained digit classifiers from file to accuracy: saved engines, run by a program linked to
+# stoker_run alone, at every ISA level of the machine, at two batch sizes and with one and two
+# threads (equal bits).
 # Needs the test data folder (STOKER_TEST_DATA or ../shared); says so and passes without it.
 # SPDX-License-Identifier: Apache-2.0
 import argparse

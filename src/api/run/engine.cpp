@@ -20,7 +20,8 @@ Status Engine::save(const std::string& path) const {
 Result<std::string> Engine::digest() const { return engine_digest(impl_->contents()); }
 
 std::string Engine::describe(bool json, bool verbose) const {
-  return json ? describe_engine_json(impl_->contents()) : describe_engine(impl_->contents(), verbose);
+  return json ? describe_engine_json(impl_->contents())
+              : describe_engine(impl_->contents(), verbose);
 }
 
 }  // namespace stoker

@@ -13,14 +13,17 @@ class CpuDevice : public Device {
   std::string name() const override { return "cpu"; }
   Result<DeviceBuffer> allocate(int64_t bytes) override {
     std::shared_ptr<void> storage = allocate_aligned(bytes);
-    if (!storage) return error(StatusCode::kResourceExhausted, "no memory for a buffer of {} bytes", bytes);
+    if (!storage)
+      return error(StatusCode::kResourceExhausted, "no memory for a buffer of {} bytes", bytes);
     void* host = storage.get();
     return DeviceBuffer{std::move(storage), host, bytes};
   }
   bool executes() const override { return true; }
   void account(double, double) override {}
   double now_ns() const override {
-    return std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now().time_since_epoch()).count();
+    return std::chrono::duration<double, std::nano>(
+               std::chrono::steady_clock::now().time_since_epoch())
+        .count();
   }
 };
 

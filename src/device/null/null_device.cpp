@@ -24,11 +24,13 @@ class NullDevice : public Device {
   Result<DeviceBuffer> allocate(int64_t bytes) override {
     std::lock_guard<std::mutex> lock(ledger_->mutex);
     if (bytes < 0 || bytes > options_.memory_bytes - ledger_->used) {
-      return error(StatusCode::kResourceExhausted, "{} has {} bytes free, {} were asked for", name(),
-                   options_.memory_bytes - ledger_->used, bytes);
+      return error(StatusCode::kResourceExhausted, "{} has {} bytes free, {} were asked for",
+                   name(), options_.memory_bytes - ledger_->used, bytes);
     }
     std::shared_ptr<void> storage = allocate_aligned(bytes);
-    if (!storage) return error(StatusCode::kResourceExhausted, "no host memory for {} bytes of {}", bytes, name());
+    if (!storage)
+      return error(StatusCode::kResourceExhausted, "no host memory for {} bytes of {}", bytes,
+                   name());
     ledger_->used += bytes;
     void* host = storage.get();
     std::shared_ptr<void> counted(host, [storage, bytes, ledger = ledger_](void*) {
@@ -42,7 +44,8 @@ class NullDevice : public Device {
 
   void account(double flops, double bytes) override {
     std::lock_guard<std::mutex> lock(ledger_->mutex);
-    clock_ns_ += options_.launch_ns + 1e9 * std::max(flops / options_.flops_per_second, bytes / options_.bytes_per_second);
+    clock_ns_ += options_.launch_ns + 1e9 * std::max(flops / options_.flops_per_second,
+                                                     bytes / options_.bytes_per_second);
   }
 
   double now_ns() const override {

@@ -28,6 +28,12 @@ std::string symbol_name(const std::string& text) {
 
 }  // namespace
 
+// Exporters write "?" or "-1" for sizes they do not know: these are not one shared size.
+bool names_nothing(const std::string& parameter) {
+  return std::none_of(parameter.begin(), parameter.end(),
+                      [](char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0; });
+}
+
 // Two parameters that differ only in characters a symbol cannot have stay two symbols.
 Dim Converter::symbol_for(const std::string& parameter) {
   if (const auto found = symbols_.find(parameter); found != symbols_.end()) {
@@ -80,7 +86,7 @@ Result<ValueType> Converter::convert_type(const onnx::TypeProto& proto, const st
     } else {
       const std::string& parameter = dim.dim_param();
       type.dims.push_back(
-          symbol_for(parameter.empty() ? fmt::format("{}_{}", name, axis) : parameter));
+          symbol_for(names_nothing(parameter) ? fmt::format("{}_{}", name, axis) : parameter));
     }
   }
   for (Dim& dim : type.dims) dim = dim.substitute(replacements_);

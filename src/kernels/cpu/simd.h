@@ -1,5 +1,5 @@
-// Sixteen lanes of f32 or i32 as one type on every ISA level: one zmm, two ymm or four xmm. One kernel
-// source thus serves all levels; special paths test the compiler's feature macros.
+// Sixteen lanes of f32 or i32 as one type on every ISA level: one zmm, two ymm or four xmm. One
+// kernel source thus serves all levels; special paths test the compiler's feature macros.
 // Everything here is inlined and local to its level.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -43,10 +43,8 @@ struct VecI {
 };
 
 // Runs `statement` for every part i.
-#define STOKER_PARTS(statement)                                              \
-  _Pragma("GCC unroll 4") for (int i = 0; i < ::stoker::cpu::kParts; ++i) { \
-    statement;                                                               \
-  }
+#define STOKER_PARTS(statement) \
+  _Pragma("GCC unroll 4") for (int i = 0; i < ::stoker::cpu::kParts; ++i) { statement; }
 
 namespace part {
 #if defined(__AVX512F__)
@@ -119,7 +117,9 @@ STOKER_INLINE VecF load(const float* p) {
   STOKER_PARTS(r.v[i] = part::load(p + i * kPartLanes));
   return r;
 }
-STOKER_INLINE void store(float* p, VecF a) { STOKER_PARTS(part::store(p + i * kPartLanes, a.v[i])); }
+STOKER_INLINE void store(float* p, VecF a) {
+  STOKER_PARTS(part::store(p + i * kPartLanes, a.v[i]));
+}
 STOKER_INLINE VecF broadcast(float x) {
   VecF r;
   STOKER_PARTS(r.v[i] = part::set1(x));

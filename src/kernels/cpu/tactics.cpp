@@ -16,10 +16,16 @@ extern const Tactic conv_f32_im2col;
 extern const Tactic conv_i8_stem;
 extern const Tactic conv_i8_c16;
 extern const Tactic conv_i8_depthwise_c16;
+extern const Tactic region_tile;
+extern const Tactic pool_c16;
+extern const Tactic pool_plain;
+extern const Tactic copy_plain;
+extern const Tactic gather_rows;
 
 }  // namespace cpu
 
 std::span<const Tactic> STOKER_CONCAT(cpu_tactics_, STOKER_ISA)() {
+  // clang-format off
   static const std::array kTactics = {
       cpu::gemm_f32_panel,
       cpu::gemm_i8_panel,
@@ -30,7 +36,13 @@ std::span<const Tactic> STOKER_CONCAT(cpu_tactics_, STOKER_ISA)() {
       cpu::conv_i8_stem,
       cpu::conv_i8_c16,
       cpu::conv_i8_depthwise_c16,
+      cpu::region_tile,
+      cpu::pool_c16,
+      cpu::pool_plain,
+      cpu::copy_plain,
+      cpu::gather_rows,
   };
+  // clang-format on
   return kTactics;
 }
 

@@ -1,4 +1,5 @@
-// The shape-dependent half of check_desc: every extent, window, slice and index map at the bound shape.
+// The shape-dependent half of check_desc: every extent, window, slice and index map at the bound
+// shape.
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/desc/check.h"
 
@@ -36,11 +37,13 @@ Status check_extents(const Extents& dims, bool c16) {
 Status check_sizes(const Desc& desc) {
   for (size_t i = 0; i < desc.inputs.size(); ++i) {
     const TensorDesc& operand = desc.inputs[i];
-    STOKER_TRY(check_extents(operand.dims, operand.layout == Layout::kC16).at(fmt::format("input {}", i)));
+    STOKER_TRY(
+        check_extents(operand.dims, operand.layout == Layout::kC16).at(fmt::format("input {}", i)));
   }
   for (size_t i = 0; i < desc.outputs.size(); ++i) {
     const TensorDesc& operand = desc.outputs[i];
-    STOKER_TRY(check_extents(operand.dims, operand.layout == Layout::kC16).at(fmt::format("output {}", i)));
+    STOKER_TRY(check_extents(operand.dims, operand.layout == Layout::kC16)
+                   .at(fmt::format("output {}", i)));
   }
   return Status::ok();
 }
@@ -50,8 +53,8 @@ Status expect_dims(const char* what, const Extents& found, const Extents& expect
   return invalid_argument("{} is {}, expected {}", what, shape_text(found), shape_text(expected));
 }
 
-// One operand of a region over `extents`. An output dim may be 1 under a reduced dim only, since else
-// several points would write one element.
+// One operand of a region over `extents`. An output dim may be 1 under a reduced dim only, since
+// else several points would write one element.
 Status check_map(const RegionProgram& program, const RegionOperand& map, const Extents& dims,
                  const Extents& extents, bool is_output) {
   std::vector<bool> mapped(dims.size());
@@ -59,7 +62,8 @@ Status check_map(const RegionProgram& program, const RegionOperand& map, const E
     const bool reduced = program.reduced[d] != 0;
     if (map.dim_of[d] < 0) {
       if (is_output && !reduced && extents[d] > 1) {
-        return invalid_argument("iteration dim {} of extent {} is missing from an output", d, extents[d]);
+        return invalid_argument("iteration dim {} of extent {} is missing from an output", d,
+                                extents[d]);
       }
       continue;
     }
@@ -67,7 +71,8 @@ Status check_map(const RegionProgram& program, const RegionOperand& map, const E
     mapped[k] = true;
     const bool broadcast = dims[k] == 1 && (!is_output || reduced);
     if (dims[k] != extents[d] && !broadcast) {
-      return invalid_argument("dim {} has extent {}, iteration dim {} has {}", k, dims[k], d, extents[d]);
+      return invalid_argument("dim {} has extent {}, iteration dim {} has {}", k, dims[k], d,
+                              extents[d]);
     }
   }
   for (size_t k = 0; k < dims.size(); ++k) {
@@ -78,12 +83,14 @@ Status check_map(const RegionProgram& program, const RegionOperand& map, const E
   return Status::ok();
 }
 
-Status check_maps(const Desc& desc, const RegionProgram& program, const Extents& extents, size_t first_input) {
+Status check_maps(const Desc& desc, const RegionProgram& program, const Extents& extents,
+                  size_t first_input) {
   STOKER_TRY(check_extents(extents, false).at("iteration space"));
   const size_t skipped = first_input == 0 ? 0 : 1;  // the accumulator
   for (size_t k = skipped; k < program.inputs.size(); ++k) {
     const Extents& dims = desc.inputs[first_input + k].dims;
-    STOKER_TRY(check_map(program, program.inputs[k], dims, extents, false).at(fmt::format("region input {}", k)));
+    STOKER_TRY(check_map(program, program.inputs[k], dims, extents, false)
+                   .at(fmt::format("region input {}", k)));
   }
   for (size_t k = 0; k < program.outputs.size(); ++k) {
     STOKER_TRY(check_map(program, program.outputs[k].map, desc.outputs[k].dims, extents, true)
@@ -107,8 +114,8 @@ Result<Extents> broadcast_batch(const Extents& a, const Extents& b) {
     const int64_t x = i + 2 < a.size() ? a[a.size() - 3 - i] : 1;
     const int64_t y = i + 2 < b.size() ? b[b.size() - 3 - i] : 1;
     if (x != y && x != 1 && y != 1) {
-      return invalid_argument("batch extents {} and {} of {} and {} do not broadcast", x, y, shape_text(a),
-                              shape_text(b));
+      return invalid_argument("batch extents {} and {} of {} and {} do not broadcast", x, y,
+                              shape_text(a), shape_text(b));
     }
     batch[rank - 1 - i] = x == 1 ? y : x;
   }
@@ -123,7 +130,8 @@ Status check_family(const Desc& desc, const GemmParams& params) {
   const int64_t k_of_b = b[b.size() - (params.transpose_b ? 1 : 2)];
   const int64_t n = b[b.size() - (params.transpose_b ? 2 : 1)];
   if (k != k_of_b) {
-    return invalid_argument("inner extents {} and {} of {} and {} differ", k, k_of_b, shape_text(a), shape_text(b));
+    return invalid_argument("inner extents {} and {} of {} and {} differ", k, k_of_b, shape_text(a),
+                            shape_text(b));
   }
   STOKER_ASSIGN(Extents y, broadcast_batch(a, b));
   y.push_back(m);
@@ -151,12 +159,14 @@ Result<int64_t> window_count(const Window& w, bool round_up) {
 }
 
 std::vector<Window> windows_of(const Extents& x, const Extents& kernel, const Extents& strides,
-                               const Extents& dilations, const Extents& pads, ConvParams::AutoPad auto_pad) {
+                               const Extents& dilations, const Extents& pads,
+                               ConvParams::AutoPad auto_pad) {
   const Extents spatial(x.begin() + 2, x.end());
   const Extents resolved = resolve_pads(auto_pad, pads, spatial, kernel, strides, dilations);
   std::vector<Window> windows;
   for (size_t d = 0; d < spatial.size(); ++d) {
-    windows.push_back({spatial[d], kernel[d], strides[d], dilations[d], resolved[d], resolved[spatial.size() + d]});
+    windows.push_back({spatial[d], kernel[d], strides[d], dilations[d], resolved[d],
+                       resolved[spatial.size() + d]});
   }
   return windows;
 }
@@ -175,13 +185,15 @@ Status check_family(const Desc& desc, const ConvParams& params) {
   const Extents& w = desc.inputs[1].dims;
   const int64_t channels = x[1], filters = w[0], group = params.group;
   if (channels % group != 0 || filters % group != 0 || w[1] != channels / group) {
-    return invalid_argument("{} input channels, {} filters over {} channels and group {} do not agree", channels,
-                            filters, w[1], group);
+    return invalid_argument(
+        "{} input channels, {} filters over {} channels and group {} do not agree", channels,
+        filters, w[1], group);
   }
   const Extents kernel(w.begin() + 2, w.end());
   STOKER_TRY(check_kernel(kernel));
   Extents y{x[0], filters};
-  for (const Window& window : windows_of(x, kernel, params.strides, params.dilations, params.pads, params.auto_pad)) {
+  for (const Window& window :
+       windows_of(x, kernel, params.strides, params.dilations, params.pads, params.auto_pad)) {
     STOKER_ASSIGN(const int64_t extent, window_count(window, false));
     y.push_back(extent);
   }
@@ -201,7 +213,8 @@ Status check_family(const Desc& desc, const PoolParams& params) {
     return expect_dims("the output", y, expected);
   }
   if (y[0] != x[0] || y[1] != x[1]) {
-    return invalid_argument("the output is {}, its first dims must be those of {}", shape_text(y), shape_text(x));
+    return invalid_argument("the output is {}, its first dims must be those of {}", shape_text(y),
+                            shape_text(x));
   }
   const auto windows =
       windows_of(x, params.kernel, params.strides, params.dilations, params.pads, params.auto_pad);
@@ -209,7 +222,8 @@ Status check_family(const Desc& desc, const PoolParams& params) {
     const Window& window = windows[d];
     STOKER_ASSIGN(const int64_t most, window_count(window, params.ceil_mode));
     // Opsets disagree on whether a last window may begin in the padding behind the input.
-    const bool begins_behind = most > 0 && (most - 1) * window.stride >= window.input + window.pad_begin;
+    const bool begins_behind =
+        most > 0 && (most - 1) * window.stride >= window.input + window.pad_begin;
     const int64_t least = params.ceil_mode && begins_behind ? most - 1 : most;
     if (y[d + 2] != most && y[d + 2] != least) {
       return invalid_argument("spatial extent {} of dim {}, expected {}", y[d + 2], d + 2, least);
@@ -224,12 +238,14 @@ Status check_concat(const Desc& desc, size_t axis) {
   for (const TensorDesc& input : desc.inputs) {
     for (size_t d = 0; d < y.size(); ++d) {
       if (d == axis || input.dims[d] == y[d]) continue;
-      return invalid_argument("input {} does not fit into {} along dim {}", shape_text(input.dims), shape_text(y), d);
+      return invalid_argument("input {} does not fit into {} along dim {}", shape_text(input.dims),
+                              shape_text(y), d);
     }
     sum += input.dims[axis];  // at most 2^16 inputs of 2^40
   }
   if (sum == y[axis]) return Status::ok();
-  return invalid_argument("the inputs add up to {} along dim {}, the output has {}", sum, axis, y[axis]);
+  return invalid_argument("the inputs add up to {} along dim {}, the output has {}", sum, axis,
+                          y[axis]);
 }
 
 Status check_family(const Desc& desc, const CopyParams& params) {
@@ -240,7 +256,8 @@ Status check_family(const Desc& desc, const CopyParams& params) {
     const int64_t extent = x[static_cast<size_t>(params.perm[d])];
     const bool sliced = !params.starts.empty() || !params.steps.empty();
     if (!sliced && y[d] != extent) {
-      return invalid_argument("output dim {} has extent {}, input dim {} has {}", d, y[d], params.perm[d], extent);
+      return invalid_argument("output dim {} has extent {}, input dim {} has {}", d, y[d],
+                              params.perm[d], extent);
     }
     if (y[d] == 0) continue;
     const int64_t start = params.starts.empty() ? 0 : params.starts[d];
@@ -249,8 +266,9 @@ Status check_family(const Desc& desc, const CopyParams& params) {
     const bool overflows =
         __builtin_mul_overflow(y[d] - 1, step, &last) || __builtin_add_overflow(last, start, &last);
     if (overflows || start < 0 || start >= extent || last < 0 || last >= extent) {
-      return invalid_argument("the slice of {} elements from {} by {} leaves input dim {} of extent {}", y[d], start,
-                              step, params.perm[d], extent);
+      return invalid_argument(
+          "the slice of {} elements from {} by {} leaves input dim {} of extent {}", y[d], start,
+          step, params.perm[d], extent);
     }
   }
   return Status::ok();
@@ -273,7 +291,8 @@ Status check_desc(const Desc& desc) {
   STOKER_TRY(check_desc_static(desc));
   const char* family = family_name(desc.family());
   STOKER_TRY(check_sizes(desc).at(family));
-  return std::visit([&](const auto& params) { return check_family(desc, params); }, desc.params).at(family);
+  return std::visit([&](const auto& params) { return check_family(desc, params); }, desc.params)
+      .at(family);
 }
 
 }  // namespace stoker

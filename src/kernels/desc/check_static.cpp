@@ -1,5 +1,5 @@
-// What can be proved about a desc before its shape is known; the first half of check_desc, and what the
-// verifier of engine files uses at load.
+// What can be proved about a desc before its shape is known; the first half of check_desc, and what
+// the verifier of engine files uses at load.
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <span>
@@ -28,16 +28,20 @@ Status check_packing(const Desc& desc, const TensorDesc& operand, bool is_input,
   const bool for_gemm = packing == Packing::kGemmPanel || packing == Packing::kGemmPanelI8;
   const Family wanted = for_gemm ? Family::kGemm : Family::kConv;
   if (!is_input || index != 1 || desc.family() != wanted) {
-    return invalid_argument("packing {} is for input 1 of a {} only", packing_name(packing), family_name(wanted));
+    return invalid_argument("packing {} is for input 1 of a {} only", packing_name(packing),
+                            family_name(wanted));
   }
-  if (!operand.constant) return invalid_argument("packing {} on an operand that is not constant", packing_name(packing));
-  if (operand.layout != Layout::kPlain) return invalid_argument("an operand is both packed and in layout c16");
+  if (!operand.constant)
+    return invalid_argument("packing {} on an operand that is not constant", packing_name(packing));
+  if (operand.layout != Layout::kPlain)
+    return invalid_argument("an operand is both packed and in layout c16");
   const bool bytes = packing == Packing::kGemmPanelI8 || packing == Packing::kConvC16I8 ||
                      packing == Packing::kConvStemI8;
-  const bool dtype_fits = packing == Packing::kDepthwiseC16 || (bytes ? is_byte(operand.dtype)
-                                                                     : operand.dtype == DType::kF32);
+  const bool dtype_fits = packing == Packing::kDepthwiseC16 ||
+                          (bytes ? is_byte(operand.dtype) : operand.dtype == DType::kF32);
   if (!dtype_fits) {
-    return invalid_argument("packing {} does not hold {}", packing_name(packing), dtype_text(operand.dtype));
+    return invalid_argument("packing {} does not hold {}", packing_name(packing),
+                            dtype_text(operand.dtype));
   }
   return Status::ok();
 }
@@ -48,7 +52,8 @@ Status check_operand(const Desc& desc, const TensorDesc& operand, bool is_input,
     return invalid_argument("unknown dtype {}", dtype_text(operand.dtype));
   }
   if (!operand.present()) {
-    return fallback ? Status::ok() : invalid_argument("is absent; only fallback steps may leave operands out");
+    return fallback ? Status::ok()
+                    : invalid_argument("is absent; only fallback steps may leave operands out");
   }
   if (operand.dtype == DType::kString && !fallback) {
     return invalid_argument("strings are handled by fallback steps only");
@@ -56,14 +61,16 @@ Status check_operand(const Desc& desc, const TensorDesc& operand, bool is_input,
   if (operand.rank() > kMaxRank) {
     return invalid_argument("rank {}; at most {} is supported", operand.rank(), kMaxRank);
   }
-  if (operand.layout > Layout::kC16) return invalid_argument("unknown layout {}", static_cast<int>(operand.layout));
+  if (operand.layout > Layout::kC16)
+    return invalid_argument("unknown layout {}", static_cast<int>(operand.layout));
   if (std::string_view(packing_name(operand.packing)) == "?") {
     return invalid_argument("unknown packing {}", static_cast<int>(operand.packing));
   }
   if (operand.layout == Layout::kC16) {
     if (fallback) return invalid_argument("fallback steps take plain operands, found layout c16");
     if (operand.rank() < 3 || operand.rank() > 5) {
-      return invalid_argument("layout c16 needs [N, C, 1 to 3 spatial dims], found rank {}", operand.rank());
+      return invalid_argument("layout c16 needs [N, C, 1 to 3 spatial dims], found rank {}",
+                              operand.rank());
     }
   }
   return check_packing(desc, operand, is_input, index);
@@ -71,8 +78,8 @@ Status check_operand(const Desc& desc, const TensorDesc& operand, bool is_input,
 
 Status check_operands(const Desc& desc) {
   if (desc.inputs.size() > kMaxOperands || desc.outputs.size() > kMaxOperands) {
-    return invalid_argument("{} inputs and {} outputs; at most {} are supported", desc.inputs.size(),
-                            desc.outputs.size(), kMaxOperands);
+    return invalid_argument("{} inputs and {} outputs; at most {} are supported",
+                            desc.inputs.size(), desc.outputs.size(), kMaxOperands);
   }
   for (size_t i = 0; i < desc.inputs.size(); ++i) {
     STOKER_TRY(check_operand(desc, desc.inputs[i], true, i).at(fmt::format("input {}", i)));
@@ -89,7 +96,8 @@ Status expect_counts(const Desc& desc, size_t inputs, size_t outputs) {
                           desc.inputs.size(), desc.outputs.size());
 }
 
-// The dtypes that kInput instructions read and outputs store. `accumulator`: of input 0 of an epilogue.
+// The dtypes that kInput instructions read and outputs store. `accumulator`: of input 0 of an
+// epilogue.
 Status check_region_dtypes(const RegionProgram& program, std::span<const TensorDesc* const> inputs,
                            std::span<const TensorDesc* const> outputs, DType accumulator) {
   for (size_t i = 0; i < program.instructions.size(); ++i) {
@@ -98,8 +106,9 @@ Status check_region_dtypes(const RegionProgram& program, std::span<const TensorD
     const TensorDesc* operand = inputs[static_cast<size_t>(instruction.args[0])];
     const DType found = operand ? operand->dtype : accumulator;
     if (found != instruction.dtype) {
-      return invalid_argument("instruction {} reads input {} as {}, the operand is {}", i, instruction.args[0],
-                              dtype_text(instruction.dtype), dtype_text(found));
+      return invalid_argument("instruction {} reads input {} as {}, the operand is {}", i,
+                              instruction.args[0], dtype_text(instruction.dtype),
+                              dtype_text(found));
     }
   }
   for (size_t k = 0; k < program.outputs.size(); ++k) {
@@ -115,13 +124,16 @@ Status check_region_dtypes(const RegionProgram& program, std::span<const TensorD
 Status check_program(const RegionProgram& program, std::span<const TensorDesc* const> inputs,
                      std::span<const TensorDesc* const> outputs, DType accumulator) {
   std::vector<int> ranks;
-  for (const TensorDesc* operand : inputs) ranks.push_back(operand ? operand->rank() : program.rank);
+  for (const TensorDesc* operand : inputs)
+    ranks.push_back(operand ? operand->rank() : program.rank);
   for (const TensorDesc* operand : outputs) ranks.push_back(operand->rank());
-  if (std::string text = check_region(program, ranks); !text.empty()) return invalid_argument("{}", text);
+  if (std::string text = check_region(program, ranks); !text.empty())
+    return invalid_argument("{}", text);
   return check_region_dtypes(program, inputs, outputs, accumulator);
 }
 
-Status check_epilogue(const Desc& desc, const RegionProgram& epilogue, DType accumulator, int y_rank) {
+Status check_epilogue(const Desc& desc, const RegionProgram& epilogue, DType accumulator,
+                      int y_rank) {
   if (epilogue.empty()) {
     if (!epilogue.instructions.empty() || !epilogue.inputs.empty()) {
       return invalid_argument("epilogue: instructions without outputs");
@@ -129,12 +141,15 @@ Status check_epilogue(const Desc& desc, const RegionProgram& epilogue, DType acc
     STOKER_TRY(expect_counts(desc, 2, 1));
     const DType stored = desc.outputs[0].dtype;
     const bool narrow_float = stored == DType::kF16 || stored == DType::kBF16;
-    if (stored == accumulator || (narrow_float && stored == desc.inputs[0].dtype)) return Status::ok();
+    if (stored == accumulator || (narrow_float && stored == desc.inputs[0].dtype))
+      return Status::ok();
     return invalid_argument("without an epilogue the output is the accumulator, {}; found {}",
                             dtype_text(accumulator), dtype_text(stored));
   }
-  if (epilogue.inputs.empty()) return invalid_argument("epilogue: input 0, the accumulator, is missing");
-  STOKER_TRY(expect_counts(desc, epilogue.inputs.size() + 1, epilogue.outputs.size()).at("epilogue"));
+  if (epilogue.inputs.empty())
+    return invalid_argument("epilogue: input 0, the accumulator, is missing");
+  STOKER_TRY(
+      expect_counts(desc, epilogue.inputs.size() + 1, epilogue.outputs.size()).at("epilogue"));
   if (epilogue.rank != y_rank) {
     return invalid_argument("epilogue: rank {}, the result has rank {}", epilogue.rank, y_rank);
   }
@@ -147,8 +162,9 @@ Status check_epilogue(const Desc& desc, const RegionProgram& epilogue, DType acc
   STOKER_TRY(check_program(epilogue, inputs, outputs, accumulator).at("epilogue"));
   for (size_t d = 0; d < epilogue.inputs[0].dim_of.size(); ++d) {
     if (epilogue.inputs[0].dim_of[d] != static_cast<int8_t>(d)) {
-      return invalid_argument("epilogue: the accumulator's map must be the identity, found {} at dim {}",
-                              static_cast<int>(epilogue.inputs[0].dim_of[d]), d);
+      return invalid_argument(
+          "epilogue: the accumulator's map must be the identity, found {} at dim {}",
+          static_cast<int>(epilogue.inputs[0].dim_of[d]), d);
     }
   }
   return Status::ok();
@@ -158,13 +174,14 @@ Status check_zero(const char* name, int32_t zero, DType dtype) {
   const int32_t low = dtype == DType::kI8 ? -128 : 0;
   const int32_t high = dtype == DType::kI8 ? 127 : dtype == DType::kU8 ? 255 : 0;
   if (zero >= low && zero <= high) return Status::ok();
-  return invalid_argument("{} {} is outside of {}..{} of {}", name, zero, low, high, dtype_text(dtype));
+  return invalid_argument("{} {} is outside of {}..{} of {}", name, zero, low, high,
+                          dtype_text(dtype));
 }
 
 Result<DType> check_products(const Desc& desc) {
   if (desc.inputs.size() < 2 || desc.outputs.empty()) {
-    return invalid_argument("expected at least 2 inputs and 1 output, found {} and {}", desc.inputs.size(),
-                            desc.outputs.size());
+    return invalid_argument("expected at least 2 inputs and 1 output, found {} and {}",
+                            desc.inputs.size(), desc.outputs.size());
   }
   const DType accumulator = accumulator_dtype(desc.inputs[0].dtype, desc.inputs[1].dtype);
   if (accumulator == DType::kInvalid) {
@@ -181,7 +198,8 @@ Status check_family(const Desc& desc, const GemmParams& params) {
   if (a.rank() < 2 || b.rank() < 2) {
     return invalid_argument("operands need rank 2 or more, found {} and {}", a.rank(), b.rank());
   }
-  if (a.layout != Layout::kPlain || b.layout != Layout::kPlain) return invalid_argument("operands must be plain");
+  if (a.layout != Layout::kPlain || b.layout != Layout::kPlain)
+    return invalid_argument("operands must be plain");
   for (const TensorDesc& output : desc.outputs) {
     if (output.layout != Layout::kPlain) return invalid_argument("outputs must be plain");
   }
@@ -191,7 +209,8 @@ Status check_family(const Desc& desc, const GemmParams& params) {
 }
 
 Status check_list(const char* name, const std::vector<int64_t>& values, size_t count, int64_t low) {
-  if (values.size() != count) return invalid_argument("{} {}, expected {}", values.size(), name, count);
+  if (values.size() != count)
+    return invalid_argument("{} {}, expected {}", values.size(), name, count);
   for (const int64_t value : values) {
     if (value < low || value > kMaxWindow) {
       return invalid_argument("{} hold {}, expected {}..{}", name, value, low, kMaxWindow);
@@ -204,8 +223,9 @@ Status check_pads(const std::vector<int64_t>& pads, ConvParams::AutoPad auto_pad
   if (auto_pad > ConvParams::AutoPad::kValid) {
     return invalid_argument("unknown auto_pad {}", static_cast<int>(auto_pad));
   }
-  return pads.empty() && auto_pad != ConvParams::AutoPad::kExplicit ? Status::ok()
-                                                                    : check_list("pads", pads, 2 * spatial, 0);
+  return pads.empty() && auto_pad != ConvParams::AutoPad::kExplicit
+             ? Status::ok()
+             : check_list("pads", pads, 2 * spatial, 0);
 }
 
 Status check_family(const Desc& desc, const ConvParams& params) {
@@ -213,14 +233,16 @@ Status check_family(const Desc& desc, const ConvParams& params) {
   const TensorDesc& x = desc.inputs[0];
   const TensorDesc& w = desc.inputs[1];
   if (x.rank() < 3 || x.rank() > 5 || w.rank() != x.rank()) {
-    return invalid_argument("x and w need equal ranks of 3 to 5, found {} and {}", x.rank(), w.rank());
+    return invalid_argument("x and w need equal ranks of 3 to 5, found {} and {}", x.rank(),
+                            w.rank());
   }
   if (w.layout != Layout::kPlain) return invalid_argument("the weight must be plain or packed");
   const size_t spatial = static_cast<size_t>(x.rank() - 2);
   STOKER_TRY(check_list("strides", params.strides, spatial, 1));
   STOKER_TRY(check_list("dilations", params.dilations, spatial, 1));
   STOKER_TRY(check_pads(params.pads, params.auto_pad, spatial));
-  if (params.group < 1 || params.group > kMaxWindow) return invalid_argument("group {}", params.group);
+  if (params.group < 1 || params.group > kMaxWindow)
+    return invalid_argument("group {}", params.group);
   STOKER_TRY(check_zero("x_zero", params.x_zero, x.dtype));
   STOKER_TRY(check_zero("w_zero", params.w_zero, w.dtype));
   return check_epilogue(desc, params.epilogue, accumulator, x.rank());
@@ -230,7 +252,8 @@ Status check_family(const Desc& desc, const RegionParams& params) {
   if (params.program.empty()) return invalid_argument("the region program has no outputs");
   STOKER_TRY(expect_counts(desc, params.program.inputs.size(), params.program.outputs.size()));
   if (params.extents.size() != static_cast<size_t>(std::max(params.program.rank, 0))) {
-    return invalid_argument("{} extents for a region of rank {}", params.extents.size(), params.program.rank);
+    return invalid_argument("{} extents for a region of rank {}", params.extents.size(),
+                            params.program.rank);
   }
   std::vector<const TensorDesc*> inputs, outputs;
   for (const TensorDesc& input : desc.inputs) inputs.push_back(&input);
@@ -265,7 +288,8 @@ Status check_concat(const Desc& desc, const CopyParams& params, int rank) {
     return invalid_argument("concat_axis {} is outside of 0..{}", params.concat_axis, rank - 1);
   }
   for (size_t d = 0; d < params.perm.size(); ++d) {
-    if (params.perm[d] != static_cast<int64_t>(d)) return invalid_argument("a concat does not permute");
+    if (params.perm[d] != static_cast<int64_t>(d))
+      return invalid_argument("a concat does not permute");
   }
   for (const int64_t start : params.starts) {
     if (start != 0) return invalid_argument("a concat does not slice");
@@ -277,7 +301,8 @@ Status check_concat(const Desc& desc, const CopyParams& params, int rank) {
 }
 
 Status check_family(const Desc& desc, const CopyParams& params) {
-  if (desc.outputs.size() != 1) return invalid_argument("expected 1 output, found {}", desc.outputs.size());
+  if (desc.outputs.size() != 1)
+    return invalid_argument("expected 1 output, found {}", desc.outputs.size());
   const TensorDesc& y = desc.outputs[0];
   for (const TensorDesc& input : desc.inputs) {
     if (input.rank() != y.rank() || input.dtype != y.dtype) {
@@ -286,11 +311,13 @@ Status check_family(const Desc& desc, const CopyParams& params) {
     }
   }
   const size_t rank = y.dims.size();
-  if (params.perm.size() != rank) return invalid_argument("perm of {} entries, rank {}", params.perm.size(), rank);
+  if (params.perm.size() != rank)
+    return invalid_argument("perm of {} entries, rank {}", params.perm.size(), rank);
   uint32_t seen = 0;
   for (const int64_t dim : params.perm) {
     if (dim < 0 || dim >= y.rank() || (seen >> dim & 1)) {
-      return invalid_argument("perm is not a permutation: {} is outside of 0..{} or repeated", dim, y.rank() - 1);
+      return invalid_argument("perm is not a permutation: {} is outside of 0..{} or repeated", dim,
+                              y.rank() - 1);
     }
     seen |= 1u << dim;
   }
@@ -300,7 +327,8 @@ Status check_family(const Desc& desc, const CopyParams& params) {
     }
   }
   for (const int64_t step : params.steps) {
-    if (step == 0 || step > kMaxWindow || step < -kMaxWindow) return invalid_argument("slice step {}", step);
+    if (step == 0 || step > kMaxWindow || step < -kMaxWindow)
+      return invalid_argument("slice step {}", step);
   }
   if (params.concat_axis < -1) return invalid_argument("concat_axis {}", params.concat_axis);
   if (params.concat_axis >= 0) return check_concat(desc, params, y.rank());
@@ -353,7 +381,8 @@ DType accumulator_dtype(DType a, DType b) {
 Status check_desc_static(const Desc& desc) {
   const char* family = family_name(desc.family());
   STOKER_TRY(check_operands(desc).at(family));
-  return std::visit([&](const auto& params) { return check_family(desc, params); }, desc.params).at(family);
+  return std::visit([&](const auto& params) { return check_family(desc, params); }, desc.params)
+      .at(family);
 }
 
 }  // namespace stoker

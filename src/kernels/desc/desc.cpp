@@ -57,13 +57,13 @@ struct AttributeText {
 
 struct ParamsText {
   std::string operator()(const GemmParams& p) const {
-    return fmt::format("ta={} tb={} za={} zb={} epilogue=({})", p.transpose_a, p.transpose_b, p.a_zero, p.b_zero,
-                       region_text(p.epilogue));
+    return fmt::format("ta={} tb={} za={} zb={} epilogue=({})", p.transpose_a, p.transpose_b,
+                       p.a_zero, p.b_zero, region_text(p.epilogue));
   }
   std::string operator()(const ConvParams& p) const {
-    return fmt::format("s={} d={} p={} g={} auto={} zx={} zw={} epilogue=({})", list_text(p.strides),
-                       list_text(p.dilations), list_text(p.pads), p.group, auto_pad_name(p.auto_pad), p.x_zero,
-                       p.w_zero, region_text(p.epilogue));
+    return fmt::format("s={} d={} p={} g={} auto={} zx={} zw={} epilogue=({})",
+                       list_text(p.strides), list_text(p.dilations), list_text(p.pads), p.group,
+                       auto_pad_name(p.auto_pad), p.x_zero, p.w_zero, region_text(p.epilogue));
   }
   std::string operator()(const RegionParams& p) const {
     return fmt::format("extents={} ({})", list_text(p.extents), region_text(p.program));
@@ -71,12 +71,12 @@ struct ParamsText {
   std::string operator()(const PoolParams& p) const {
     return fmt::format("{} k={} s={} d={} p={} auto={} ceil={} pad={} global={}",
                        p.kind == PoolParams::Kind::kMax ? "max" : "average", list_text(p.kernel),
-                       list_text(p.strides), list_text(p.dilations), list_text(p.pads), auto_pad_name(p.auto_pad),
-                       p.ceil_mode, p.count_include_pad, p.global);
+                       list_text(p.strides), list_text(p.dilations), list_text(p.pads),
+                       auto_pad_name(p.auto_pad), p.ceil_mode, p.count_include_pad, p.global);
   }
   std::string operator()(const CopyParams& p) const {
-    return fmt::format("perm={} starts={} steps={} concat={}", list_text(p.perm), list_text(p.starts),
-                       list_text(p.steps), p.concat_axis);
+    return fmt::format("perm={} starts={} steps={} concat={}", list_text(p.perm),
+                       list_text(p.starts), list_text(p.steps), p.concat_axis);
   }
   std::string operator()(const GatherParams& p) const { return fmt::format("axis={}", p.axis); }
   std::string operator()(const FallbackParams& p) const {
@@ -90,13 +90,15 @@ struct ParamsText {
 
 std::string operand_text(const TensorDesc& desc) {
   if (!desc.present()) return "-";
-  return fmt::format("{}{}:{}:{}{}", dtype_name(desc.dtype), list_text(desc.dims), layout_name(desc.layout),
-                     packing_name(desc.packing), desc.constant ? ":const" : "");
+  return fmt::format("{}{}:{}:{}{}", dtype_name(desc.dtype), list_text(desc.dims),
+                     layout_name(desc.layout), packing_name(desc.packing),
+                     desc.constant ? ":const" : "");
 }
 
 double region_flops(const RegionProgram& program, double points) {
   double count = 0;
-  for (const RegionInstruction& instruction : program.instructions) count += region_op_arity(instruction.op) > 0;
+  for (const RegionInstruction& instruction : program.instructions)
+    count += region_op_arity(instruction.op) > 0;
   return count * points;
 }
 
@@ -112,7 +114,8 @@ double desc_flops(const Desc& desc) {
     case Family::kGemm: {
       const auto& p = desc.as<GemmParams>();
       const auto& a = desc.inputs[0].dims;
-      const double k = a.size() < 2 ? product_of(a) : static_cast<double>(a[a.size() - (p.transpose_a ? 2 : 1)]);
+      const double k =
+          a.size() < 2 ? product_of(a) : static_cast<double>(a[a.size() - (p.transpose_a ? 2 : 1)]);
       return 2 * points * k + region_flops(p.epilogue, points);
     }
     case Family::kConv: {
@@ -154,7 +157,8 @@ const char* family_name(Family family) {
 }
 
 std::string desc_key(const Desc& desc) {
-  std::string text = fmt::format("{} {}", family_name(desc.family()), std::visit(ParamsText{}, desc.params));
+  std::string text =
+      fmt::format("{} {}", family_name(desc.family()), std::visit(ParamsText{}, desc.params));
   text += " in=";
   for (const TensorDesc& input : desc.inputs) text += operand_text(input) + " ";
   text += "out=";
@@ -176,8 +180,10 @@ Work desc_work(const Desc& desc) {
 }
 
 std::vector<int64_t> resolve_pads(ConvParams::AutoPad auto_pad, const std::vector<int64_t>& pads,
-                                  const std::vector<int64_t>& spatial, const std::vector<int64_t>& kernel,
-                                  const std::vector<int64_t>& strides, const std::vector<int64_t>& dilations) {
+                                  const std::vector<int64_t>& spatial,
+                                  const std::vector<int64_t>& kernel,
+                                  const std::vector<int64_t>& strides,
+                                  const std::vector<int64_t>& dilations) {
   const size_t rank = spatial.size();
   std::vector<int64_t> resolved(2 * rank, 0);
   if (auto_pad == ConvParams::AutoPad::kValid) return resolved;

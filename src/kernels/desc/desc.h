@@ -20,8 +20,9 @@ struct GemmParams {
   RegionProgram epilogue;  // over Y's dims; input 0 = accumulator, input k = desc.inputs[k + 1]
 };
 
-// Convolution over [N, C, spatial...] (1 to 3 spatial dims), weight [O, C/group, kernel...]. Operands: x, w, then the
-// epilogue's further inputs (bias is one of them). Integers as for gemm; padding counts as x = x_zero.
+// Convolution over [N, C, spatial...] (1 to 3 spatial dims), weight [O, C/group, kernel...].
+// Operands: x, w, then the epilogue's further inputs (bias is one of them). Integers as for gemm;
+// padding counts as x = x_zero.
 struct ConvParams {
   enum class AutoPad : uint8_t { kExplicit, kSameUpper, kSameLower, kValid };
   std::vector<int64_t> strides, dilations;  // one per spatial dim
@@ -48,10 +49,11 @@ struct PoolParams {
   bool global = false;
 };
 
-// Moves elements without computing: output dim i walks along input dim perm[i] (transpose), starting
-// at starts[i] with steps[i] of the *input* dim perm[i] (slice); several inputs are concatenated
-// along output dim `concat_axis` (then perm/starts/steps are the identity). Input and output may differ
-// in layout: the layout change of a graph edge is a copy whose perm is the identity. dtypes are equal.
+// Moves elements without computing: output dim i walks along input dim perm[i] (transpose),
+// starting at starts[i] with steps[i] of the *input* dim perm[i] (slice); several inputs are
+// concatenated along output dim `concat_axis` (then perm/starts/steps are the identity). Input and
+// output may differ in layout: the layout change of a graph edge is a copy whose perm is the
+// identity. dtypes are equal.
 struct CopyParams {
   std::vector<int64_t> perm;
   std::vector<int64_t> starts, steps;  // empty: 0 and 1
@@ -64,17 +66,25 @@ struct GatherParams {
   int64_t axis = 0;
 };
 
-// Whatever has no family: the op's reference evaluation. Operands as the op's inputs (absent ones have
-// dtype kInvalid).
+// Whatever has no family: the op's reference evaluation. Operands as the op's inputs (absent ones
+// have dtype kInvalid).
 struct FallbackParams {
   std::string op;
   Attributes attributes;
 };
 
-using Params = std::variant<GemmParams, ConvParams, RegionParams, PoolParams, CopyParams, GatherParams,
-                            FallbackParams>;
+using Params = std::variant<GemmParams, ConvParams, RegionParams, PoolParams, CopyParams,
+                            GatherParams, FallbackParams>;
 
-enum class Family : uint8_t { kGemm, kConv, kRegion, kPool, kCopy, kGather, kFallback };  // index of Params
+enum class Family : uint8_t {
+  kGemm,
+  kConv,
+  kRegion,
+  kPool,
+  kCopy,
+  kGather,
+  kFallback
+};  // index of Params
 inline constexpr int kFamilyCount = 7;
 const char* family_name(Family family);
 
@@ -83,7 +93,10 @@ struct Desc {
   std::vector<TensorDesc> inputs, outputs;
 
   Family family() const { return static_cast<Family>(params.index()); }
-  template <class T> const T& as() const { return std::get<T>(params); }
+  template <class T>
+  const T& as() const {
+    return std::get<T>(params);
+  }
 };
 
 // Canonical one-line text: equal descs have equal keys. The timing cache's key.
@@ -98,7 +111,9 @@ Work desc_work(const Desc& desc);
 
 // Explicit pads (begins then ends) of a conv or pool at the bound input extents.
 std::vector<int64_t> resolve_pads(ConvParams::AutoPad auto_pad, const std::vector<int64_t>& pads,
-                                  const std::vector<int64_t>& spatial, const std::vector<int64_t>& kernel,
-                                  const std::vector<int64_t>& strides, const std::vector<int64_t>& dilations);
+                                  const std::vector<int64_t>& spatial,
+                                  const std::vector<int64_t>& kernel,
+                                  const std::vector<int64_t>& strides,
+                                  const std::vector<int64_t>& dilations);
 
 }  // namespace stoker

@@ -1,8 +1,8 @@
 // Region: the one mechanism for fused pointwise and reduction work: a small typed program over an
-// iteration space. Instructions are evaluated in order for every point; reduce steps reduce over the
-// axis group `reduced` and their results are the same for all points of a row (re-broadcast), so
-// softmax is max, sub, exp, sum, div. Integer arithmetic is exact in the instruction's dtype, f32 is
-// computed in f32, a cast is a rounding point.
+// iteration space. Instructions are evaluated in order for every point; reduce steps reduce over
+// the axis group `reduced` and their results are the same for all points of a row (re-broadcast),
+// so softmax is max, sub, exp, sum, div. Integer arithmetic is exact in the instruction's dtype,
+// f32 is computed in f32, a cast is a rounding point.
 //
 // The same program serves as the epilogue of a gemm or conv: input 0 is then the accumulator.
 // SPDX-License-Identifier: Apache-2.0
@@ -22,13 +22,45 @@ enum class RegionOp : uint8_t {
   kConstant,  // `constant`
   kIota,      // args[0]: iteration dim; the index along it
   // unary: args[0]
-  kNeg, kAbs, kExp, kLog, kSqrt, kReciprocal, kTanh, kErf, kSigmoid, kFloor, kCeil, kRoundEven,
-  kSign, kSin, kCos, kNot, kCast,
+  kNeg,
+  kAbs,
+  kExp,
+  kLog,
+  kSqrt,
+  kReciprocal,
+  kTanh,
+  kErf,
+  kSigmoid,
+  kFloor,
+  kCeil,
+  kRoundEven,
+  kSign,
+  kSin,
+  kCos,
+  kNot,
+  kCast,
   // binary: args[0], args[1]; comparisons give bool; min and max pass NaN on
-  kAdd, kSub, kMul, kDiv, kMin, kMax, kPow, kMod, kEqual, kLess, kLessEqual, kAnd, kOr, kXor,
-  kSelect,    // args[0] (bool) ? args[1] : args[2]
+  kAdd,
+  kSub,
+  kMul,
+  kDiv,
+  kMin,
+  kMax,
+  kPow,
+  kMod,
+  kEqual,
+  kLess,
+  kLessEqual,
+  kAnd,
+  kOr,
+  kXor,
+  kSelect,  // args[0] (bool) ? args[1] : args[2]
   // reductions over the reduced axes: args[0]
-  kReduceSum, kReduceMean, kReduceMax, kReduceMin, kReduceProd,
+  kReduceSum,
+  kReduceMean,
+  kReduceMax,
+  kReduceMin,
+  kReduceProd,
 };
 inline constexpr int kRegionOpCount = static_cast<int>(RegionOp::kReduceProd) + 1;
 
@@ -38,9 +70,9 @@ bool is_reduction(RegionOp op);
 
 struct RegionInstruction {
   RegionOp op = RegionOp::kConstant;
-  DType dtype = DType::kF32;            // of the result
+  DType dtype = DType::kF32;                // of the result
   std::array<int32_t, 3> args{-1, -1, -1};  // earlier instructions, or as said at the op
-  double constant = 0;                  // of kConstant; integers up to 2^53 exactly
+  double constant = 0;                      // of kConstant; integers up to 2^53 exactly
 };
 
 // Index map of an operand: dim_of[d] = the operand's dim that iteration dim d walks along, or -1.
@@ -55,8 +87,8 @@ struct RegionOutput {
 };
 
 struct RegionProgram {
-  int32_t rank = 0;             // iteration dims
-  std::vector<uint8_t> reduced; // rank flags; all 0: purely pointwise
+  int32_t rank = 0;              // iteration dims
+  std::vector<uint8_t> reduced;  // rank flags; all 0: purely pointwise
   std::vector<RegionOperand> inputs;
   std::vector<RegionInstruction> instructions;
   std::vector<RegionOutput> outputs;

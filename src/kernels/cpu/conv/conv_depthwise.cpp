@@ -1,6 +1,6 @@
-// Depthwise convolution over channel groups of 16: every output pixel is a sum over taps of x * w, lane by
-// lane. 2 taps flops per 2 elements moved: bound by L1 and L2 loads. Taps outside of the image are
-// skipped, so nothing is padded. Runs of up to 8 pixels share the load of a weight.
+// Depthwise convolution over channel groups of 16: every output pixel is a sum over taps of x * w,
+// lane by lane. 2 taps flops per 2 elements moved: bound by L1 and L2 loads. Taps outside of the
+// image are skipped, so nothing is padded. Runs of up to 8 pixels share the load of a weight.
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/cpu/conv/conv_shape.h"
 #include "kernels/cpu/gemm/block.h"
@@ -26,7 +26,7 @@ struct DepthwisePlan {
   DType x_dtype = DType::kF32;
   DType w_dtype = DType::kF32;
   int32_t x_zero = 0, w_zero = 0;
-  int64_t groups = 0;              // of 16 channels
+  int64_t groups = 0;  // of 16 channels
   int64_t block_rows = 1, row_blocks = 0;
   int64_t inner_begin = 0, inner_end = 0;  // columns whose taps are all inside
   Epilogue epilogue;
@@ -45,7 +45,8 @@ Result<DepthwisePlan> plan_depthwise(const Desc& desc) {
   plan.w_zero = params.w_zero;
   plan.groups = divide_up(s.c, 16);
   const int64_t planes = std::max<int64_t>(1, s.n * plan.groups);
-  plan.row_blocks = std::max(divide_up(kWantedUnits, planes), divide_up(s.out[1] * s.out[2], kBlockPixels));
+  plan.row_blocks =
+      std::max(divide_up(kWantedUnits, planes), divide_up(s.out[1] * s.out[2], kBlockPixels));
   plan.row_blocks = std::clamp<int64_t>(plan.row_blocks, 1, std::max<int64_t>(1, s.out[1]));
   plan.block_rows = std::max<int64_t>(1, divide_up(s.out[1], plan.row_blocks));
   plan.row_blocks = divide_up(s.out[1], plan.block_rows);
@@ -68,7 +69,8 @@ struct TapRange {
 TapRange taps_inside(const ConvShape& s, size_t dim, int64_t out) {
   const int64_t first = out * s.stride[dim] - s.pad_begin[dim], d = s.dilation[dim];
   const int64_t begin = first >= 0 ? 0 : std::min(s.kernel[dim], divide_up(-first, d));
-  const int64_t end = first >= s.in[dim] ? 0 : std::min(s.kernel[dim], (s.in[dim] - 1 - first) / d + 1);
+  const int64_t end =
+      first >= s.in[dim] ? 0 : std::min(s.kernel[dim], (s.in[dim] - 1 - first) / d + 1);
   return {begin, std::max(begin, end)};
 }
 
@@ -83,8 +85,8 @@ struct F32Math {
   VecF weight(int64_t tap) const { return load(weights + tap * 16); }
   VecF add(VecF acc, const float* x, VecF w) const { return fma(load(x), w, acc); }
 };
-// sum (x - x_zero) w = sum x w + sum offset with offset = -x_zero w. x and w = weight - w_zero fit i16; the
-// upper half of a weight lane is 0, so that vpmaddwd is a product.
+// sum (x - x_zero) w = sum x w + sum offset with offset = -x_zero w. x and w = weight - w_zero fit
+// i16; the upper half of a weight lane is 0, so that vpmaddwd is a product.
 template <class T>
 struct ByteMath {
   using V = VecI;
@@ -97,8 +99,10 @@ struct ByteMath {
   VecI weight(int64_t tap) const { return load(weights + tap * 16); }
   VecI add(VecI acc, const T* x, VecI w) const {
     VecI value;
-    if constexpr (std::is_same_v<T, uint8_t>) value = load_u8(x);
-    else value = load_i8(x);
+    if constexpr (std::is_same_v<T, uint8_t>)
+      value = load_u8(x);
+    else
+      value = load_i8(x);
     return acc + madd16(value, w);
   }
 };
@@ -109,8 +113,8 @@ struct RowTaps {
 
 // T neighbouring pixels; x: the element under tap (0, 0) of the first one, which may lie outside.
 template <int T, class Math>
-STOKER_INLINE void pixels(const Math& math, const ConvShape& s, const typename Math::X* x, RowTaps taps,
-                          void* values) {
+STOKER_INLINE void pixels(const Math& math, const ConvShape& s, const typename Math::X* x,
+                          RowTaps taps, void* values) {
   typename Math::V acc[T], first = math.zero();
   if constexpr (Math::kOffsets) {
     for (int64_t h = taps.rows.begin; h < taps.rows.end; ++h) {
@@ -138,8 +142,8 @@ STOKER_INLINE void pixels(const Math& math, const ConvShape& s, const typename M
 
 // Columns [begin, end) of one output row.
 template <class Math>
-void row_run(const DepthwisePlan& plan, const Math& math, const typename Math::X* plane, int64_t row,
-             int64_t begin, int64_t end, float* values) {
+void row_run(const DepthwisePlan& plan, const Math& math, const typename Math::X* plane,
+             int64_t row, int64_t begin, int64_t end, float* values) {
   const ConvShape& s = plan.shape;
   const TapRange rows = taps_inside(s, 1, row);
   const int64_t line = (row * s.stride[1] - s.pad_begin[1]) * s.in[2] - s.pad_begin[2];
@@ -200,11 +204,12 @@ struct Place {
   int64_t image, group, row, rows;
 };
 
-void finish_run(const DepthwisePlan& plan, const Launch& launch, const Place& p, int64_t pixel, int64_t count,
-                float* values) {
+void finish_run(const DepthwisePlan& plan, const Launch& launch, const Place& p, int64_t pixel,
+                int64_t count, float* values) {
   TilePlace place;
   place.channel = p.group * 16;
-  place.offset = ((p.image * plan.groups + p.group) * plan.shape.out[1] * plan.shape.out[2] + pixel) * 16;
+  place.offset =
+      ((p.image * plan.groups + p.group) * plan.shape.out[1] * plan.shape.out[2] + pixel) * 16;
   place.row_stride = 16;
   place.lanes = plan.shape.c - place.channel;
   place.zero_tail = true;
@@ -218,11 +223,13 @@ void run_region(const DepthwisePlan& plan, const Launch& launch, const Place& p,
   const int64_t begin[kMaxRegionRank] = {p.image, p.group, flat ? 0 : p.row, 0, 0};
   const int64_t extent[kMaxRegionRank] = {1, 1, flat ? columns : p.rows, flat ? 16 : columns, 16};
   const int64_t strides[kMaxRegionRank] = {0, 0, flat ? 16 : columns * 16, flat ? 1 : 16, 1};
-  plan.epilogue.region().run(begin, extent, launch.inputs + 1, launch.outputs, s.values, strides, s.region);
+  plan.epilogue.region().run(begin, extent, launch.inputs + 1, launch.outputs, s.values, strides,
+                             s.region);
 }
 
 template <class Math>
-void run_unit(const DepthwisePlan& plan, const Launch& launch, const Place& p, const Scratch& s, const Math& math) {
+void run_unit(const DepthwisePlan& plan, const Launch& launch, const Place& p, const Scratch& s,
+              const Math& math) {
   const ConvShape& shape = plan.shape;
   const auto* plane = static_cast<const typename Math::X*>(launch.inputs[0]) +
                       (p.image * plan.groups + p.group) * shape.in[1] * shape.in[2] * 16;
@@ -255,15 +262,17 @@ void depthwise_unit(const DepthwisePlan& plan, const Launch& launch, int64_t uni
     return;
   }
   widen_weights(plan, static_cast<const uint8_t*>(launch.inputs[1]) + first, s);
-  if (plan.x_dtype == DType::kU8) run_unit(plan, launch, p, s, ByteMath<uint8_t>{s.weights, s.offsets});
-  else run_unit(plan, launch, p, s, ByteMath<int8_t>{s.weights, s.offsets});
+  if (plan.x_dtype == DType::kU8)
+    run_unit(plan, launch, p, s, ByteMath<uint8_t>{s.weights, s.offsets});
+  else
+    run_unit(plan, launch, p, s, ByteMath<int8_t>{s.weights, s.offsets});
 }
 
 Status check_depthwise(const Desc& desc) {
   STOKER_ASSIGN(const ConvShape shape, conv_shape(desc));
   if (shape.group != shape.c || shape.c != shape.o) {
-    return unsupported("{} groups, {} input and {} output channels are not a depthwise convolution", shape.group,
-                       shape.c, shape.o);
+    return unsupported("{} groups, {} input and {} output channels are not a depthwise convolution",
+                       shape.group, shape.c, shape.o);
   }
   STOKER_TRY(check_blocked_conv(desc, shape, Packing::kDepthwiseC16, true));
   return plan_depthwise(desc).status();
@@ -286,14 +295,19 @@ Status supports_i8(const Desc& desc) {
     if (dtype != DType::kU8 && dtype != DType::kI8) {
       return unsupported("operand {} is {}, expected u8 or i8", i, dtype_name(dtype));
     }
-    if (zeros[i] < -128 || zeros[i] > 255) return unsupported("zero point {} is not of 8 bits", zeros[i]);
+    if (zeros[i] < -128 || zeros[i] > 255)
+      return unsupported("zero point {} is not of 8 bits", zeros[i]);
   }
   return check_depthwise(desc);
 }
 
 std::vector<Config> configs(const Desc&) { return {Config{}}; }
-Packing packing(const Desc&, int index) { return index == 1 ? Packing::kDepthwiseC16 : Packing::kNone; }
-std::vector<std::vector<Layout>> layouts(const Desc& desc) { return blocked_layouts(desc, Layout::kC16); }
+Packing packing(const Desc&, int index) {
+  return index == 1 ? Packing::kDepthwiseC16 : Packing::kNone;
+}
+std::vector<std::vector<Layout>> layouts(const Desc& desc) {
+  return blocked_layouts(desc, Layout::kC16);
+}
 
 Workspace workspace(const Desc& desc, const Config&) {
   const auto plan = plan_depthwise(desc);
@@ -316,7 +330,8 @@ int64_t units(const Desc&, const Config&, const void* prepared, int) {
 
 Status launch(const Launch& launch) {
   const auto& plan = *static_cast<const DepthwisePlan*>(launch.prepared);
-  for (int64_t unit = launch.unit_begin; unit < launch.unit_end; ++unit) depthwise_unit(plan, launch, unit);
+  for (int64_t unit = launch.unit_begin; unit < launch.unit_end; ++unit)
+    depthwise_unit(plan, launch, unit);
   return Status::ok();
 }
 

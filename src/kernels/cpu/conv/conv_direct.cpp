@@ -1,5 +1,6 @@
-// Direct convolutions with output channels in groups of 16: f32 and 8 bits, input in the same groups (c16)
-// or plain with few channels (stem). 2 N O C KH KW OH OW flops; bound by the FMA ports.
+// Direct convolutions with output channels in groups of 16: f32 and 8 bits, input in the same
+// groups (c16) or plain with few channels (stem). 2 N O C KH KW OH OW flops; bound by the FMA
+// ports.
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/cpu/conv/conv_plan.h"
 
@@ -25,7 +26,9 @@ Status supports(const Desc& desc) {
   for (int i = 0; i < 2; ++i) {
     const DType dtype = desc.inputs[static_cast<size_t>(i)].dtype;
     const bool fine = kBytes ? dtype == DType::kU8 || dtype == DType::kI8 : dtype == DType::kF32;
-    if (!fine) return unsupported("operand {} is {}, expected {}", i, dtype_name(dtype), kBytes ? "u8 or i8" : "f32");
+    if (!fine)
+      return unsupported("operand {} is {}, expected {}", i, dtype_name(dtype),
+                         kBytes ? "u8 or i8" : "f32");
   }
   STOKER_ASSIGN(const ConvShape shape, conv_shape(desc));
   STOKER_TRY(check_blocked_conv(desc, shape, packing_kind<kBytes, kStem>(), !kStem));
@@ -73,7 +76,8 @@ int64_t units(const Desc&, const Config&, const void* prepared, int phase) {
 
 Status launch(const Launch& launch) {
   const auto& plan = *static_cast<const ConvPlan*>(launch.prepared);
-  const auto* x = static_cast<const std::byte*>(plan.copy ? launch.shared_workspace : launch.inputs[0]);
+  const auto* x =
+      static_cast<const std::byte*>(plan.copy ? launch.shared_workspace : launch.inputs[0]);
   for (int64_t unit = launch.unit_begin; unit < launch.unit_end; ++unit) {
     if (plan.copy && launch.phase == 0) {
       conv_copy_unit(plan, launch.inputs[0], launch.shared_workspace, unit);

@@ -1,5 +1,5 @@
-// Direct convolution over tiles of output pixels, see conv_plan.h. Units: (image, rows of output, columns,
-// panels of output channels); their sizes do not depend on the number of threads.
+// Direct convolution over tiles of output pixels, see conv_plan.h. Units: (image, rows of output,
+// columns, panels of output channels); their sizes do not depend on the number of threads.
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/cpu/conv/conv_plan.h"
 
@@ -9,9 +9,9 @@ namespace stoker::cpu {
 namespace {
 
 constexpr int64_t kWantedUnits = 24;
-constexpr int64_t kBlockTiles = 28;               // pixels of a block, in tiles
+constexpr int64_t kBlockTiles = 28;  // pixels of a block, in tiles
 constexpr int64_t kCopyUnitBytes = 32 << 10;
-constexpr int64_t kSmallCopy = 64 << 20;          // padded copies up to here are always fine
+constexpr int64_t kSmallCopy = 64 << 20;  // padded copies up to here are always fine
 
 int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
@@ -71,7 +71,8 @@ void plan_segments(ConvPlan& plan) {
 void plan_blocks(ConvPlan& plan) {
   const ConvShape& s = plan.shape;
   const int64_t rows = s.out[1], columns = s.out[2];
-  plan.tile_panels = plan.panel_count == 1 ? 1 : std::min(tile_panels(plan.kind, rows * columns), 4);
+  plan.tile_panels =
+      plan.panel_count == 1 ? 1 : std::min(tile_panels(plan.kind, rows * columns), 4);
   while (plan.tile_panels > 1 && plan.tile_panels > plan.panel_count) plan.tile_panels /= 2;
   plan.unit_panels = plan.tile_panels;
   plan.panel_blocks = divide_up(plan.panel_count, plan.unit_panels);
@@ -81,7 +82,8 @@ void plan_blocks(ConvPlan& plan) {
     plan.column_blocks = std::max<int64_t>(1, divide_up(columns, pixels + pixels / 2));
     plan.block_columns = std::max<int64_t>(1, divide_up(columns, plan.column_blocks));
     plan.column_blocks = divide_up(columns, plan.block_columns);
-    const int64_t wanted = plan.column_blocks > 1 ? 1 : std::max<int64_t>(1, pixels / std::max<int64_t>(1, columns));
+    const int64_t wanted =
+        plan.column_blocks > 1 ? 1 : std::max<int64_t>(1, pixels / std::max<int64_t>(1, columns));
     plan.row_blocks = divide_up(rows, wanted);
     plan.block_rows = std::max<int64_t>(1, divide_up(rows, std::max<int64_t>(1, plan.row_blocks)));
     plan.row_blocks = divide_up(rows, plan.block_rows);
@@ -103,7 +105,8 @@ struct Scratch {
 Scratch carve(const ConvPlan& plan, Carver& carver) {
   Scratch s{};
   const int64_t pixels = plan.block_rows * plan.block_columns;
-  s.values = carver.take<float>(plan.epilogue.fused() ? kMaxTileElements : pixels * plan.unit_panels * 16);
+  s.values =
+      carver.take<float>(plan.epilogue.fused() ? kMaxTileElements : pixels * plan.unit_panels * 16);
   s.rows = carver.take<const std::byte*>(pixels);
   if (plan.kind != TileKind::kF32) {
     s.lane_terms = carver.take<int32_t>(plan.unit_panels * 16);
@@ -147,7 +150,8 @@ void set_rows(const ConvPlan& plan, const Place& p, const std::byte* x, const Sc
 
 void set_terms(const ConvPlan& plan, const Place& p, const std::byte* weight, const Scratch& s) {
   const int64_t k = plan.shape.c * plan.shape.taps();
-  const auto* sums = reinterpret_cast<const int32_t*>(weight + plan.panel_count * plan.panel_bytes) + p.panel * 16;
+  const auto* sums =
+      reinterpret_cast<const int32_t*>(weight + plan.panel_count * plan.panel_bytes) + p.panel * 16;
   for (int64_t j = 0; j < p.panels * 16; ++j) {
     // Lanes past the last channel keep their zero.
     const bool real = p.panel * 16 + j < plan.shape.o;
@@ -182,7 +186,8 @@ void run_region(const ConvPlan& plan, const Place& p, const Launch& launch, cons
   begin[d] = 0;
   extent[d] = 16;
   strides[d] = 1;
-  plan.epilogue.region().run(begin, extent, launch.inputs + 1, launch.outputs, s.values, strides, s.region);
+  plan.epilogue.region().run(begin, extent, launch.inputs + 1, launch.outputs, s.values, strides,
+                             s.region);
 }
 
 // One row of the padded copy. `from` is null for rows of padding.
@@ -190,7 +195,8 @@ void copy_row_c16(const ConvPlan& plan, int64_t plane, const std::byte* from, st
   const ConvShape& s = plan.shape;
   const int64_t left = s.pad_begin[2], inner = from ? s.in[2] : 0;
   std::memset(to, 0, static_cast<size_t>(plan.row_bytes));
-  if (from) std::memcpy(to + left * plan.pixel_bytes, from, static_cast<size_t>(inner * plan.pixel_bytes));
+  if (from)
+    std::memcpy(to + left * plan.pixel_bytes, from, static_cast<size_t>(inner * plan.pixel_bytes));
   if (plan.pad_byte == 0) return;
   const auto lanes = static_cast<size_t>(std::min<int64_t>(16, s.c - plane * 16));
   for (int64_t q = 0; q < plan.width; ++q) {
@@ -207,7 +213,8 @@ void copy_row_stem(const ConvPlan& plan, int64_t plane, const std::byte* from, s
   for (int64_t q = 0; q < plan.width; ++q) {
     const bool inside = from && q >= left && q < left + s.in[2];
     for (int64_t c = 0; c < channels; ++c) {
-      to[q * plan.pixel_bytes + c] = inside ? from[c * s.in_pixels() + q - left] : std::byte{plan.pad_byte};
+      to[q * plan.pixel_bytes + c] =
+          inside ? from[c * s.in_pixels() + q - left] : std::byte{plan.pad_byte};
     }
   }
 }
@@ -229,7 +236,8 @@ Result<ConvPlan> plan_conv(const Desc& desc, TileKind kind, bool stem) {
   plan.element_bytes = kind == TileKind::kF32 ? 4 : 1;
   if (kind != TileKind::kF32) {
     plan.pad_byte = static_cast<uint8_t>(params.x_zero);
-    plan.zeros = ZeroPoints(params.x_zero, desc.inputs[0].dtype, params.w_zero, desc.inputs[1].dtype);
+    plan.zeros =
+        ZeroPoints(params.x_zero, desc.inputs[0].dtype, params.w_zero, desc.inputs[1].dtype);
   }
   STOKER_TRY(plan_input(plan));
   plan_segments(plan);
@@ -251,7 +259,8 @@ int64_t conv_worker_bytes(const ConvPlan& plan) {
 void conv_copy_unit(const ConvPlan& plan, const void* x, std::byte* copied, int64_t unit) {
   const ConvShape& s = plan.shape;
   const int64_t plane = unit / plan.copy_blocks, first = unit % plan.copy_blocks * plan.copy_rows;
-  const int64_t image = plane / plan.planes, in_row = s.in[2] * (plan.stem ? plan.element_bytes : plan.pixel_bytes);
+  const int64_t image = plane / plan.planes,
+                in_row = s.in[2] * (plan.stem ? plan.element_bytes : plan.pixel_bytes);
   // A plane of the source; the 8-bit stem reads all planes of the image at once.
   const int64_t source_plane = plan.stem && plan.kind != TileKind::kF32 ? image * s.c : plane;
   const std::byte* source = static_cast<const std::byte*>(x) + source_plane * s.in[1] * in_row;
@@ -259,8 +268,10 @@ void conv_copy_unit(const ConvPlan& plan, const void* x, std::byte* copied, int6
     const int64_t y = row - s.pad_begin[1];
     const std::byte* from = y >= 0 && y < s.in[1] ? source + y * in_row : nullptr;
     std::byte* to = copied + plane * plan.plane_bytes + row * plan.row_bytes;
-    if (plan.stem) copy_row_stem(plan, plane % plan.planes, from, to);
-    else copy_row_c16(plan, plane % plan.planes, from, to);
+    if (plan.stem)
+      copy_row_stem(plan, plane % plan.planes, from, to);
+    else
+      copy_row_c16(plan, plane % plan.planes, from, to);
   }
 }
 

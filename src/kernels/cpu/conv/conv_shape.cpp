@@ -11,11 +11,14 @@ Result<ConvShape> conv_shape(const Desc& desc) {
   if (rank < 1 || rank > 3 || w.rank() != x.rank() || y.rank() != x.rank()) {
     return unsupported("input of rank {}, expected 3 to 5", x.rank());
   }
-  const auto spatial = [&](const TensorDesc& t) { return std::vector<int64_t>(t.dims.begin() + 2, t.dims.end()); };
+  const auto spatial = [&](const TensorDesc& t) {
+    return std::vector<int64_t>(t.dims.begin() + 2, t.dims.end());
+  };
   std::vector<int64_t> strides = params.strides, dilations = params.dilations;
   strides.resize(static_cast<size_t>(rank), 1);
   dilations.resize(static_cast<size_t>(rank), 1);
-  const auto pads = resolve_pads(params.auto_pad, params.pads, spatial(x), spatial(w), strides, dilations);
+  const auto pads =
+      resolve_pads(params.auto_pad, params.pads, spatial(x), spatial(w), strides, dilations);
   ConvShape s;
   s.spatial_rank = rank;
   s.n = x.dims[0];
@@ -36,19 +39,23 @@ Result<ConvShape> conv_shape(const Desc& desc) {
   return s;
 }
 
-Status check_blocked_conv(const Desc& desc, const ConvShape& shape, Packing packed, bool blocked_input) {
+Status check_blocked_conv(const Desc& desc, const ConvShape& shape, Packing packed,
+                          bool blocked_input) {
   const TensorDesc &x = desc.inputs[0], &w = desc.inputs[1];
   if (shape.spatial_rank > 2) return unsupported("{} spatial dims, at most 2", shape.spatial_rank);
   if (!w.constant) return unsupported("the weight is not a constant");
   if (w.packing != Packing::kNone && w.packing != packed) {
-    return unsupported("the weight is packed as {}, expected {}", packing_name(w.packing), packing_name(packed));
+    return unsupported("the weight is packed as {}, expected {}", packing_name(w.packing),
+                       packing_name(packed));
   }
   if ((x.layout == Layout::kC16) != blocked_input) {
     return unsupported("x is {}, expected {}", layout_name(x.layout),
                        layout_name(blocked_input ? Layout::kC16 : Layout::kPlain));
   }
   for (const TensorDesc& y : desc.outputs) {
-    if (y.layout != Layout::kC16) return unsupported("the output is {}, expected {}", layout_name(y.layout), layout_name(Layout::kC16));
+    if (y.layout != Layout::kC16)
+      return unsupported("the output is {}, expected {}", layout_name(y.layout),
+                         layout_name(Layout::kC16));
   }
   return Status::ok();
 }
@@ -57,7 +64,8 @@ std::vector<std::vector<Layout>> blocked_layouts(const Desc& desc, Layout x) {
   std::vector<Layout> layouts{x, Layout::kPlain};
   const std::vector<int64_t>& y = desc.outputs[0].dims;
   for (size_t i = 2; i < desc.inputs.size(); ++i) {
-    layouts.push_back(desc.inputs[i].dims == y && !desc.inputs[i].constant ? Layout::kC16 : Layout::kPlain);
+    layouts.push_back(desc.inputs[i].dims == y && !desc.inputs[i].constant ? Layout::kC16
+                                                                           : Layout::kPlain);
   }
   for (size_t i = 0; i < desc.outputs.size(); ++i) layouts.push_back(Layout::kC16);
   return {layouts};

@@ -31,8 +31,10 @@ struct ConvShape {
 // Refuses ranks outside of 3..5, negative pads and parameters that do not fit the operands.
 Result<ConvShape> conv_shape(const Desc& desc);
 
-// What all convolutions of blocked channels check: dtypes, layouts, rank; `packed` is the weight's form.
-Status check_blocked_conv(const Desc& desc, const ConvShape& shape, Packing packed, bool blocked_input);
+// What all convolutions of blocked channels check: dtypes, layouts, rank; `packed` is the weight's
+// form.
+Status check_blocked_conv(const Desc& desc, const ConvShape& shape, Packing packed,
+                          bool blocked_input);
 
 // Layouts of a blocked convolution: x as given, residual tensors and outputs kC16, vectors plain.
 std::vector<std::vector<Layout>> blocked_layouts(const Desc& desc, Layout x);

@@ -17,7 +17,7 @@ struct Block {
   int64_t segment_count = 0, steps = 0, step_bytes = 4;
   const std::byte* b = nullptr;  // of the block's first panel
   int64_t panel_bytes = 0;
-  int panels = 0;                // of the block
+  int panels = 0;  // of the block
   int tile_panels = 1;
   // Values: one tile, or the whole block when `whole`, with the strides below.
   void* values = nullptr;
@@ -60,7 +60,8 @@ void run_block(const Block& block, Done done) {
 class Carver {
  public:
   explicit Carver(std::byte* base) : base_(base) {}
-  template <class T> T* take(int64_t count) {
+  template <class T>
+  T* take(int64_t count) {
     const int64_t offset = bytes_;
     bytes_ += (count * static_cast<int64_t>(sizeof(T)) + 63) / 64 * 64;
     return base_ ? reinterpret_cast<T*>(base_ + offset) : nullptr;
@@ -74,7 +75,8 @@ class Carver {
 
 // Zero points of 8-bit products as the tiles see them: a + 128 when a is signed, b - 128 when b is
 // unsigned. With S = sum of a' * b':
-//   sum (a - a_zero)(b - b_zero) = S - a_zero' * sum(b') - b_zero' * sum(a') + K * a_zero' * b_zero'
+//   sum (a - a_zero)(b - b_zero) = S - a_zero' * sum(b') - b_zero' * sum(a') + K * a_zero' *
+//   b_zero'
 // All arithmetic wraps modulo 2^32.
 struct ZeroPoints {
   uint32_t a_zero = 0, b_zero = 0, a_shift = 0;
@@ -92,7 +94,8 @@ struct ZeroPoints {
   }
   // Term of a row, whose a (as stored) sum up to `a_sum`.
   int32_t row(int32_t a_sum, int64_t k) const {
-    return static_cast<int32_t>(0u - b_zero * (static_cast<uint32_t>(a_sum) + static_cast<uint32_t>(k) * a_shift));
+    return static_cast<int32_t>(
+        0u - b_zero * (static_cast<uint32_t>(a_sum) + static_cast<uint32_t>(k) * a_shift));
   }
 };
 

@@ -14,7 +14,8 @@ namespace {
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 bool commutes(RegionOp op) {
-  return op == RegionOp::kAdd || op == RegionOp::kMul || op == RegionOp::kMax || op == RegionOp::kMin;
+  return op == RegionOp::kAdd || op == RegionOp::kMul || op == RegionOp::kMax ||
+         op == RegionOp::kMin;
 }
 
 STOKER_INLINE VecF compute(RegionOp op, VecF value, VecF operand) {
@@ -79,7 +80,8 @@ Result<Epilogue> Epilogue::make(const EpilogueSite& site) {
     }
     return e;
   }
-  if (site.program->has_reduction()) return unsupported("the epilogue reduces; a tile sees no whole row");
+  if (site.program->has_reduction())
+    return unsupported("the epilogue reduces; a tile sees no whole row");
   if (e.parse(site)) return e;
   const TensorDesc& y = desc.outputs[0];
   STOKER_ASSIGN(e.region_,
@@ -96,9 +98,11 @@ bool Epilogue::leaf(const EpilogueSite& site, int value, Step& step) const {
   if (source.op == RegionOp::kConstant) {
     step.operand = Operand::kConstant;
     step.value = static_cast<float>(source.constant);
-    // Integer constants: small ones are the same number in every dtype; in integer steps only 0 is met.
+    // Integer constants: small ones are the same number in every dtype; in integer steps only 0 is
+    // met.
     if (in.dtype != DType::kF32) return &in == &source && source.constant == 0;
-    return is_float(source.dtype) ? &in == &source : source.constant >= -128 && source.constant <= 127;
+    return is_float(source.dtype) ? &in == &source
+                                  : source.constant >= -128 && source.constant <= 127;
   }
   if (in.op != RegionOp::kInput || in.args[0] <= 0) return false;
   step.input = in.args[0];
@@ -133,11 +137,13 @@ bool Epilogue::parse_chain(const EpilogueSite& site, int value, std::vector<Step
     step.dtype = in.dtype;
     switch (in.op) {
       case RegionOp::kCast:
-      case RegionOp::kRoundEven:
-        value = in.args[0];
-        break;
-      case RegionOp::kAdd: case RegionOp::kSub: case RegionOp::kMul:
-      case RegionOp::kDiv: case RegionOp::kMax: case RegionOp::kMin:
+      case RegionOp::kRoundEven: value = in.args[0]; break;
+      case RegionOp::kAdd:
+      case RegionOp::kSub:
+      case RegionOp::kMul:
+      case RegionOp::kDiv:
+      case RegionOp::kMax:
+      case RegionOp::kMin:
         if (leaf(site, in.args[1], step)) {
           value = in.args[0];
         } else if (commutes(in.op) && leaf(site, in.args[0], step)) {
@@ -146,8 +152,7 @@ bool Epilogue::parse_chain(const EpilogueSite& site, int value, std::vector<Step
           return false;
         }
         break;
-      default:
-        return false;
+      default: return false;
     }
     steps.push_back(step);
   }
@@ -174,10 +179,12 @@ bool Epilogue::arrange(std::vector<Step> steps, DType output) {
   output_ = output;
   size_t begin = 0, end = steps.size();
   if (accumulator_ == DType::kI32) {
-    for (; begin < end && steps[begin].dtype == DType::kI32 && steps[begin].op != RegionOp::kCast; ++begin) {
+    for (; begin < end && steps[begin].dtype == DType::kI32 && steps[begin].op != RegionOp::kCast;
+         ++begin) {
       const Step& step = steps[begin];
       const bool add = step.op == RegionOp::kAdd;
-      if (step.operand == Operand::kConstant && (add || step.op == RegionOp::kSub)) continue;  // + 0
+      if (step.operand == Operand::kConstant && (add || step.op == RegionOp::kSub))
+        continue;  // + 0
       if (!add || step.operand == Operand::kTensor || channels_in_rows_) return false;
       if (integer_bias_.operand != Operand::kNone) return false;
       integer_bias_ = step;
@@ -205,12 +212,14 @@ bool Epilogue::arrange(std::vector<Step> steps, DType output) {
     if (low_ < least || high_ > least + 255) return false;
     if (constant_at_end(RegionOp::kAdd)) zero_ = steps[--end].value;
     if (begin == end || steps[--end].op != RegionOp::kRoundEven) return false;
-    if (zero_ != std::nearbyint(zero_) || low_ != std::nearbyint(low_) || high_ != std::nearbyint(high_)) {
+    if (zero_ != std::nearbyint(zero_) || low_ != std::nearbyint(low_) ||
+        high_ != std::nearbyint(high_)) {
       return false;
     }
   } else {
     const auto add_at_end = [&](Operand operand) {
-      return begin < end && steps[end - 1].op == RegionOp::kAdd && steps[end - 1].operand == operand;
+      return begin < end && steps[end - 1].op == RegionOp::kAdd &&
+             steps[end - 1].operand == operand;
     };
     if (add_at_end(Operand::kTensor)) residual_ = steps[--end];
     if (add_at_end(Operand::kChannel)) bias_ = steps[--end];
@@ -219,7 +228,8 @@ bool Epilogue::arrange(std::vector<Step> steps, DType output) {
       steps[begin].operand != Operand::kTensor) {
     first_scale_ = steps[begin++];
   }
-  middle_.assign(steps.begin() + static_cast<int64_t>(begin), steps.begin() + static_cast<int64_t>(end));
+  middle_.assign(steps.begin() + static_cast<int64_t>(begin),
+                 steps.begin() + static_cast<int64_t>(end));
   return true;
 }
 
@@ -259,8 +269,10 @@ void Epilogue::apply(const Context& c, const Step& step) const {
     const bool per_row = step.operand == Operand::kTensor || channels_in_rows_;
     if (!per_row && step.operand != Operand::kNone) operand = c.vector(step, 0, p, lanes, false);
     for (int r = 0; r < c.tile.rows; ++r) {
-      if (step.operand == Operand::kTensor) operand = c.tensor(step, r, p, lanes);
-      else if (per_row && step.operand != Operand::kNone) operand = c.vector(step, r, p, lanes, true);
+      if (step.operand == Operand::kTensor)
+        operand = c.tensor(step, r, p, lanes);
+      else if (per_row && step.operand != Operand::kNone)
+        operand = c.vector(step, r, p, lanes, true);
       store(c.at(r, p), compute(step.op, load(c.at(r, p)), operand));
     }
   }
@@ -281,9 +293,12 @@ void Epilogue::store_f32(const Context& c) const {
       if (residual) value = value + c.tensor(residual_, r, p, lanes);
       value = min_second(high, max_second(low, value));
       float* to = output + c.element(r, p);
-      if (lanes == kLanes) store(to, value);
-      else if (c.place.zero_tail) store(to, keep_first(value, lanes));
-      else store_first(to, value, lanes);
+      if (lanes == kLanes)
+        store(to, value);
+      else if (c.place.zero_tail)
+        store(to, keep_first(value, lanes));
+      else
+        store_first(to, value, lanes);
     }
   }
 }
@@ -318,8 +333,9 @@ STOKER_INLINE void store_lanes(uint8_t* to, VecI value, int lanes, bool zero_tai
   std::memcpy(to, kept, static_cast<size_t>(lanes));
 }
 
-// The last pass of an 8-bit epilogue: round, add the zero point, clamp. Clamping first gives the same,
-// since the bounds are integers. When nothing stands between, the i32 sums are scaled in the same pass.
+// The last pass of an 8-bit epilogue: round, add the zero point, clamp. Clamping first gives the
+// same, since the bounds are integers. When nothing stands between, the i32 sums are scaled in the
+// same pass.
 template <bool kFromSums>
 void Epilogue::store_8bit(const Context& c) const {
   const VecF low = broadcast(low_ - zero_), high = broadcast(high_ - zero_);
@@ -333,14 +349,17 @@ void Epilogue::store_8bit(const Context& c) const {
     VecF scale = broadcast(1.0f);
     if (kFromSums) {
       add = integer_terms(c, p, lanes);
-      if (first_scale_.operand != Operand::kNone) scale = c.vector(first_scale_, 0, p, lanes, false);
+      if (first_scale_.operand != Operand::kNone)
+        scale = c.vector(first_scale_, 0, p, lanes, false);
     }
     const float* from = c.at(0, p);
     uint8_t* to = static_cast<uint8_t*>(c.output) + c.element(0, p);
     for (int r = 0; r < rows; ++r, from += from_stride, to += to_stride) {
       VecF x;
-      if (kFromSums) x = to_f32(load(reinterpret_cast<const int32_t*>(from)) + add) * scale;
-      else x = load(from);
+      if (kFromSums)
+        x = to_f32(load(reinterpret_cast<const int32_t*>(from)) + add) * scale;
+      else
+        x = load(from);
       store_lanes(to, to_i32(min_second(high, max_second(low, x))) + zero, lanes, zero_tail);
     }
   }
@@ -355,9 +374,12 @@ void Epilogue::finish(const TileValues& tile, const TilePlace& place, const void
   }
   if (accumulator_ == DType::kI32) convert(c);
   for (const Step& step : middle_) apply(c, step);
-  if (output_ == DType::kF32) store_f32(c);
-  else if (output_ == DType::kI32) store_i32(c);
-  else store_8bit<false>(c);
+  if (output_ == DType::kF32)
+    store_f32(c);
+  else if (output_ == DType::kI32)
+    store_i32(c);
+  else
+    store_8bit<false>(c);
 }
 
 }  // namespace stoker::cpu

@@ -1,8 +1,10 @@
-// The epilogue of a gemm or conv bound to one shape: fused into the tile's store when it is a chain of
-// additions, scales, clamps and a final rounding, otherwise run by the region executor over a block.
+// The epilogue of a gemm or conv bound to one shape: fused into the tile's store when it is a chain
+// of additions, scales, clamps and a final rounding, otherwise run by the region executor over a
+// block.
 //
-//   fused f32:   acc -> {add, sub, mul, div, max, min with a constant, a channel vector or a tensor}*
-//   fused 8 bit: i32 acc [+ i32 bias] -> f32 -> {...}* -> round_even [+ zero] -> clamp -> u8 or i8
+//   fused f32:   acc -> {add, sub, mul, div, max, min with a constant, a channel vector or a
+//   tensor}* fused 8 bit: i32 acc [+ i32 bias] -> f32 -> {...}* -> round_even [+ zero] -> clamp ->
+//   u8 or i8
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -20,8 +22,8 @@ struct EpilogueSite {
   const RegionProgram* program = nullptr;
   const Desc* desc = nullptr;
   DType accumulator = DType::kF32;
-  int channel_dim = 1;           // iteration dim of per-channel operands
-  bool channels_in_rows = false; // channels run along the tile's rows, not its columns
+  int channel_dim = 1;            // iteration dim of per-channel operands
+  bool channels_in_rows = false;  // channels run along the tile's rows, not its columns
 };
 
 // Where a tile lies in the output. Element (row, panel, lane) is at offset + row * row_stride +
@@ -75,13 +77,14 @@ class Epilogue {
   void apply(const Context& c, const Step& step) const;
   void store_f32(const Context& c) const;
   void store_i32(const Context& c) const;
-  template <bool kFromSums> void store_8bit(const Context& c) const;
+  template <bool kFromSums>
+  void store_8bit(const Context& c) const;
 
   DType accumulator_ = DType::kF32, output_ = DType::kF32;
   bool channels_in_rows_ = false;
   Step integer_bias_, first_scale_;  // kNone: absent
   std::vector<Step> middle_;
-  Step bias_, residual_;             // of the last f32 pass
+  Step bias_, residual_;  // of the last f32 pass
   float zero_ = 0, low_ = 0, high_ = 0;
   std::shared_ptr<const BoundRegion> region_;
 };

@@ -1,6 +1,6 @@
-// Panel-packed gemm, f32 and 8 bits. Y = epilogue(A * B): A is read in place, B in panels of 16 columns,
-// packed at build when constant, otherwise in phase 0. 2 M N K flops over 4 (M K + K N + M N) bytes; bound
-// by the FMA ports for M > 16 or so, by the bandwidth of B below.
+// Panel-packed gemm, f32 and 8 bits. Y = epilogue(A * B): A is read in place, B in panels of 16
+// columns, packed at build when constant, otherwise in phase 0. 2 M N K flops over 4 (M K + K N + M
+// N) bytes; bound by the FMA ports for M > 16 or so, by the bandwidth of B below.
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/cpu/gemm/gemm_plan.h"
 
@@ -9,11 +9,14 @@ namespace {
 
 Status check_common(const Desc& desc, Packing packed) {
   const TensorDesc &a = desc.inputs[0], &b = desc.inputs[1];
-  if (a.rank() < 2 || b.rank() < 2) return unsupported("operands of rank {} and {}, expected 2 or more", a.rank(), b.rank());
-  if (a.layout != Layout::kPlain || a.packing != Packing::kNone) return unsupported("A is not plain");
+  if (a.rank() < 2 || b.rank() < 2)
+    return unsupported("operands of rank {} and {}, expected 2 or more", a.rank(), b.rank());
+  if (a.layout != Layout::kPlain || a.packing != Packing::kNone)
+    return unsupported("A is not plain");
   if (b.layout != Layout::kPlain) return unsupported("B is not plain");
   if (b.packing != Packing::kNone && b.packing != packed) {
-    return unsupported("B is packed as {}, expected {}", packing_name(b.packing), packing_name(packed));
+    return unsupported("B is packed as {}, expected {}", packing_name(b.packing),
+                       packing_name(packed));
   }
   if (desc.outputs[0].rank() > kMaxRegionRank) {
     return unsupported("output of rank {}, at most {}", desc.outputs[0].rank(), kMaxRegionRank);
@@ -27,7 +30,8 @@ Status check_common(const Desc& desc, Packing packed) {
 Status supports_f32(const Desc& desc) {
   for (int i = 0; i < 2; ++i) {
     const DType dtype = desc.inputs[static_cast<size_t>(i)].dtype;
-    if (dtype != DType::kF32) return unsupported("operand {} is {}, expected f32", i, dtype_name(dtype));
+    if (dtype != DType::kF32)
+      return unsupported("operand {} is {}, expected f32", i, dtype_name(dtype));
   }
   STOKER_TRY(check_common(desc, Packing::kGemmPanel));
   return plan_gemm(desc, TileKind::kF32).status();
@@ -71,7 +75,9 @@ std::shared_ptr<const void> prepare(const Desc& desc, const Config&) {
   return std::shared_ptr<const void>(std::make_unique<const GemmPlan>(std::move(*plan)));
 }
 
-int phases(const Desc& desc, const Config&) { return desc.inputs[1].packing == Packing::kNone ? 2 : 1; }
+int phases(const Desc& desc, const Config&) {
+  return desc.inputs[1].packing == Packing::kNone ? 2 : 1;
+}
 
 int64_t units(const Desc&, const Config&, const void* prepared, int phase) {
   return static_cast<const GemmPlan*>(prepared)->units(phase);
@@ -79,7 +85,8 @@ int64_t units(const Desc&, const Config&, const void* prepared, int phase) {
 
 Status launch(const Launch& launch) {
   const auto& plan = *static_cast<const GemmPlan*>(launch.prepared);
-  const auto* b = static_cast<const std::byte*>(plan.pack_b ? launch.shared_workspace : launch.inputs[1]);
+  const auto* b =
+      static_cast<const std::byte*>(plan.pack_b ? launch.shared_workspace : launch.inputs[1]);
   for (int64_t unit = launch.unit_begin; unit < launch.unit_end; ++unit) {
     if (plan.pack_b && launch.phase == 0) {
       gemm_pack_unit(plan, launch.inputs[1], launch.shared_workspace, unit);

@@ -1,5 +1,5 @@
-// Cuts a gemm into units: (batch, block of columns, block of rows), by output only, never by K. Sizes do
-// not depend on the number of threads.
+// Cuts a gemm into units: (batch, block of columns, block of rows), by output only, never by K.
+// Sizes do not depend on the number of threads.
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/cpu/gemm/gemm_plan.h"
 
@@ -9,8 +9,8 @@ namespace stoker::cpu {
 namespace {
 
 constexpr int64_t kWantedUnits = 24;
-constexpr int64_t kMaxBlockTiles = 10;   // rows of a block in tiles: A's block stays in L2
-constexpr int64_t kLongSteps = 1536;     // from here on K is cut into blocks of about kBlockSteps
+constexpr int64_t kMaxBlockTiles = 10;  // rows of a block in tiles: A's block stays in L2
+constexpr int64_t kLongSteps = 1536;    // from here on K is cut into blocks of about kBlockSteps
 constexpr int64_t kBlockSteps = 1024;
 
 int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
@@ -101,7 +101,8 @@ void pack_transposed(const GemmPlan& plan, const float* from, int64_t width, flo
   }
 }
 
-void pack_bytes(const GemmPlan& plan, const uint8_t* from, int64_t width, int8_t* to, int32_t* sums) {
+void pack_bytes(const GemmPlan& plan, const uint8_t* from, int64_t width, int8_t* to,
+                int32_t* sums) {
   const int64_t k_stride = plan.transpose_b ? 1 : plan.n, n_stride = plan.transpose_b ? plan.k : 1;
   const uint8_t flip = plan.unsigned_b ? 0x80 : 0;
   std::fill(to, to + plan.panel_bytes, int8_t{0});
@@ -126,7 +127,8 @@ struct Scratch {
 
 Scratch carve(const GemmPlan& plan, Carver& carver) {
   Scratch s{};
-  s.values = carver.take<float>(plan.whole ? plan.block_rows * plan.unit_panels * 16 : kMaxTileElements);
+  s.values =
+      carver.take<float>(plan.whole ? plan.block_rows * plan.unit_panels * 16 : kMaxTileElements);
   s.rows = carver.take<const std::byte*>(plan.block_rows);
   if (plan.pack_a) s.copied = carver.take<uint8_t>(plan.block_rows * plan.steps * 4);
   if (plan.kind != TileKind::kF32) {
@@ -280,7 +282,8 @@ void gemm_pack_unit(const GemmPlan& plan, const void* b, std::byte* packed, int6
     }
   } else {
     int32_t* sums = reinterpret_cast<int32_t*>(packed + plan.sums_offset()) + unit * 16;
-    pack_bytes(plan, static_cast<const uint8_t*>(b) + first, width, reinterpret_cast<int8_t*>(panel), sums);
+    pack_bytes(plan, static_cast<const uint8_t*>(b) + first, width,
+               reinterpret_cast<int8_t*>(panel), sums);
   }
 }
 

@@ -12,18 +12,18 @@ struct GemmPlan {
   int64_t element_bytes = 4;
   bool transpose_a = false, transpose_b = false, unsigned_b = false;
   int64_t m = 0, n = 0, k = 0;
-  int64_t batches = 1, b_batches = 1;          // of the result and of B
+  int64_t batches = 1, b_batches = 1;                     // of the result and of B
   std::vector<int64_t> batch_dims, a_strides, b_strides;  // in matrices
   std::vector<int64_t> y_dims;
-  bool folded = false;                         // the batch was folded into m
+  bool folded = false;  // the batch was folded into m
   ZeroPoints zeros;
 
   int64_t steps = 0, panel_count = 0, panel_bytes = 0;
   bool pack_b = false, pack_a = false;
   int tile_panels = 1;
   int64_t unit_panels = 1, n_blocks = 1, m_blocks = 1, block_rows = 1;
-  int64_t step_blocks = 1;                     // blocks of K; more than one adds up in the block
-  bool whole = false;                          // values are kept for the whole block
+  int64_t step_blocks = 1;  // blocks of K; more than one adds up in the block
+  bool whole = false;       // values are kept for the whole block
   Epilogue epilogue;
 
   int64_t sums_offset() const { return b_batches * panel_count * panel_bytes; }

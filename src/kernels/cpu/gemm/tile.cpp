@@ -1,6 +1,7 @@
 // Register tiles, see tile.h. f32 is bound by the FMA ports: a 14 x 32 tile issues 28 FMA, 14
-// broadcasts and 2 loads a step. 8 bits: vpdpbusd where the level has VNNI, otherwise bytes are widened
-// to pairs of i16 for the exact vpmaddwd (vpmaddubsw would saturate). All levels give the same integers.
+// broadcasts and 2 loads a step. 8 bits: vpdpbusd where the level has VNNI, otherwise bytes are
+// widened to pairs of i16 for the exact vpmaddwd (vpmaddubsw would saturate). All levels give the
+// same integers.
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/cpu/gemm/tile.h"
 
@@ -31,7 +32,9 @@ constexpr Heights kHeightsF32 = {{3, 1, 0, 0}};
 constexpr Heights kHeightsI8 = {{2, 0, 0, 0}};
 #endif
 
-constexpr int log2_panels(int panels) { return panels == 1 ? 0 : panels == 2 ? 1 : panels == 4 ? 2 : 3; }
+constexpr int log2_panels(int panels) {
+  return panels == 1 ? 0 : panels == 2 ? 1 : panels == 4 ? 2 : 3;
+}
 constexpr const Heights& heights(TileKind kind) {
   return kind == TileKind::kF32 ? kHeightsF32 : kHeightsI8;
 }
@@ -173,9 +176,12 @@ void tile_i8(const TileArgs& t) {
 
 template <TileKind kKind, int R, int P>
 constexpr TileFunction tile_of() {
-  if constexpr (R > heights(kKind).of[log2_panels(P)]) return nullptr;
-  else if constexpr (kKind == TileKind::kF32) return tile_f32<R, P>;
-  else return tile_i8<R, P, kKind == TileKind::kI8>;
+  if constexpr (R > heights(kKind).of[log2_panels(P)])
+    return nullptr;
+  else if constexpr (kKind == TileKind::kF32)
+    return tile_f32<R, P>;
+  else
+    return tile_i8<R, P, kKind == TileKind::kI8>;
 }
 
 template <TileKind kKind, int... kRows>

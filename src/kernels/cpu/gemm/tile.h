@@ -1,9 +1,10 @@
-// The register tile that all gemms and convolutions share: up to 14 rows of A (any addresses: rows of a
-// matrix or pixels of an image) times up to 8 panels of 16 columns of packed B, in f32 or in
+// The register tile that all gemms and convolutions share: up to 14 rows of A (any addresses: rows
+// of a matrix or pixels of an image) times up to 8 panels of 16 columns of packed B, in f32 or in
 // u8/i8 x i8 -> i32. One step takes 64 bytes of each panel: 16 columns x one f32, or 16 columns x
 // four bytes; and 4 bytes of each row: one f32, or four bytes.
 //
-//   c[r][p][j] (+)= sum over segments s, steps k of  row[r][segment[s] + k * step_bytes] * b[p][.][j]
+//   c[r][p][j] (+)= sum over segments s, steps k of  row[r][segment[s] + k * step_bytes] *
+//   b[p][.][j]
 //
 // The order of accumulation of an element is that of b, whatever the tile's size.
 // SPDX-License-Identifier: Apache-2.0
@@ -18,13 +19,13 @@ struct TileArgs {
   const std::byte* const* rows = nullptr;
   const int64_t* segments = nullptr;  // byte offsets, the same for all rows
   int64_t segment_count = 0;
-  int64_t steps = 0;                  // per segment
+  int64_t steps = 0;  // per segment
   int64_t step_bytes = 4;
-  const std::byte* b = nullptr;       // 64 bytes a step, running on over the segments
+  const std::byte* b = nullptr;  // 64 bytes a step, running on over the segments
   int64_t panel_bytes = 0;
-  void* c = nullptr;                  // f32 or i32
-  int64_t c_row = 0, c_panel = 0;     // strides in elements
-  bool accumulate = false;            // add to what c holds
+  void* c = nullptr;               // f32 or i32
+  int64_t c_row = 0, c_panel = 0;  // strides in elements
+  bool accumulate = false;         // add to what c holds
 };
 using TileFunction = void (*)(const TileArgs&);
 
@@ -56,7 +57,9 @@ TileFunction tile_function(TileKind kind, int rows, int panels);
 struct RowSplit {
   int64_t count = 0, tiles = 0;
   RowSplit(int64_t rows, int max_rows) : count(rows), tiles((rows + max_rows - 1) / max_rows) {}
-  int64_t start(int64_t i) const { return i * (count / tiles) + (i < count % tiles ? i : count % tiles); }
+  int64_t start(int64_t i) const {
+    return i * (count / tiles) + (i < count % tiles ? i : count % tiles);
+  }
 };
 
 }  // namespace stoker::cpu

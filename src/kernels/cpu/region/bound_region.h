@@ -15,8 +15,8 @@ struct RegionSource {
   DType dtype = DType::kInvalid;
   int32_t operand = -1;  // index of the input or output; -1: an iota
   bool accumulator = false;
-  bool partial = false;  // plain, walks the lanes of a kC16 space: only the valid lanes exist
-  bool in_place = false; // memory dtype and class are the same: values can be used where they lie
+  bool partial = false;   // plain, walks the lanes of a kC16 space: only the valid lanes exist
+  bool in_place = false;  // memory dtype and class are the same: values can be used where they lie
   int64_t element_bytes = 0;
   int64_t strides[kMaxRegionRank] = {};  // elements, per physical dim; 0: broadcast
 };
@@ -74,9 +74,9 @@ class TileRegion final : public BoundRegion {
   int64_t reduced_count_ = 1;  // elements of a row
   int64_t tile_elements_ = 0;
   int32_t passes_ = 1;
-  int channel_dim_ = -1;       // physical dim of the channel groups; -1: no kC16
+  int channel_dim_ = -1;  // physical dim of the channel groups; -1: no kC16
   int64_t channels_ = 0;
-  int64_t states_bytes_ = 0;   // of the per-run bookkeeping at the head of the scratch
+  int64_t states_bytes_ = 0;  // of the per-run bookkeeping at the head of the scratch
 };
 
 inline constexpr int64_t kPointwiseTile = 1024;
@@ -85,13 +85,13 @@ inline constexpr int64_t kLongestRow = 32768;  // elements of a tile that holds 
 
 // Per-run bookkeeping of a source or target, kept in the scratch.
 struct PlaceState {
-  std::byte* base = nullptr;            // of the box's first point; null for an iota
-  int64_t start = 0;                    // of an iota: the index at the box's first point
-  int64_t outer[kMaxRegionRank] = {};   // strides of the loops around the tiles
-  int64_t group[kMaxRegionRank] = {};   // strides of the reduced dims
-  int64_t s1 = 0, s0 = 0;               // strides of the tile's axes
-  bool general = false;                 // the reduced dims do not collapse into one stride
-  int64_t offset = 0;                   // of the present tile, in elements
+  std::byte* base = nullptr;           // of the box's first point; null for an iota
+  int64_t start = 0;                   // of an iota: the index at the box's first point
+  int64_t outer[kMaxRegionRank] = {};  // strides of the loops around the tiles
+  int64_t group[kMaxRegionRank] = {};  // strides of the reduced dims
+  int64_t s1 = 0, s0 = 0;              // strides of the tile's axes
+  bool general = false;                // the reduced dims do not collapse into one stride
+  int64_t offset = 0;                  // of the present tile, in elements
   int64_t cached_offset = 0, cached_n1 = -1, cached_n0 = -1;  // what the slot holds
 };
 

@@ -13,15 +13,13 @@ namespace stoker::cpu {
 namespace {
 
 constexpr int64_t kDefaultUnitBytes = 32 << 10;
+constexpr int64_t kTransposeBlock = 32;
 constexpr int64_t kSmallestSplit = 8 << 10;  // below this a second worker costs more than it helps
 
 struct Prepared {
   std::shared_ptr<const BoundRegion> region;
-  int cut = -1;                // dims before it are enumerated, it is cut into blocks, later ones are whole
-  int64_t block = 1;           // extent of a unit along `cut`
-  int64_t blocks = 1;          // units along `cut`
+  int64_t blocks[kMaxRegionRank] = {};  // extents of a unit; those of reduced dims are whole
   int64_t units = 0;
-  bool whole[kMaxRegionRank] = {};  // reduced dims and those after the cut
 };
 
 Result<std::shared_ptr<const BoundRegion>> bind(const Desc& desc) {
@@ -31,59 +29,70 @@ Result<std::shared_ptr<const BoundRegion>> bind(const Desc& desc) {
 
 int64_t point_bytes(const Desc& desc) {
   int64_t bits = 0;
-  for (const TensorDesc& input : desc.inputs) bits = std::max<int64_t>(bits, dtype_bits(input.dtype));
-  for (const TensorDesc& output : desc.outputs) bits = std::max<int64_t>(bits, dtype_bits(output.dtype));
+  for (const TensorDesc& input : desc.inputs)
+    bits = std::max<int64_t>(bits, dtype_bits(input.dtype));
+  for (const TensorDesc& output : desc.outputs)
+    bits = std::max<int64_t>(bits, dtype_bits(output.dtype));
   return std::max<int64_t>(bits / 8, 1);
 }
 
-Prepared cut_units(const Desc& desc, const Config& config, std::shared_ptr<const BoundRegion> region) {
+// A dim other than the innermost one along which a plain input is contiguous: tiles transpose
+// there.
+int transposed_dim(const Desc& desc, int rank) {
+  const auto& program = desc.as<RegionParams>().program;
+  for (size_t k = 0; k < desc.inputs.size(); ++k) {
+    const TensorDesc& input = desc.inputs[k];
+    if (input.layout != Layout::kPlain || input.rank() == 0 || input.dims.back() == 1) continue;
+    const auto& map = program.inputs[k].dim_of;
+    const int d =
+        static_cast<int>(std::find(map.begin(), map.end(), input.rank() - 1) - map.begin());
+    if (d < rank - 1 && d < program.rank && input.rank() > 1) return d;
+  }
+  return -1;
+}
+
+Prepared cut_units(const Desc& desc, const Config& config,
+                   std::shared_ptr<const BoundRegion> region) {
   Prepared p;
   const auto& program = desc.as<RegionParams>().program;
   const auto extents = region->extents();
   const int rank = region->rank();
-  const bool reducing = program.has_reduction();
-  int64_t inner = point_bytes(desc);  // bytes of work of one index along the dim looked at
+  const auto extent = [&](int d) { return extents[static_cast<size_t>(d)]; };
+  const auto reduced = [&](int d) {
+    return program.has_reduction() && d < program.rank &&
+           program.reduced[static_cast<size_t>(d)] != 0;
+  };
+  const int64_t target = config.values[0] > 0 ? int64_t{config.values[0]} << 10 : kDefaultUnitBytes;
+  int64_t room = target / point_bytes(desc);
+  int64_t points = 1;
   for (int d = 0; d < rank; ++d) {
-    const bool reduced = reducing && d < program.rank && program.reduced[static_cast<size_t>(d)] != 0;
-    p.whole[d] = reduced;
-    if (reduced) inner *= std::max<int64_t>(extents[static_cast<size_t>(d)], 1);
+    p.blocks[d] = reduced(d) ? extent(d) : 1;
+    room /= std::max<int64_t>(p.blocks[d], 1);
+    if (!reduced(d) && extent(d) == 0) return p;
+    points *= std::max<int64_t>(extent(d), 1);
+  }
+  const int across = program.has_reduction() ? -1 : transposed_dim(desc, rank);
+  if (across >= 0) p.blocks[across] = std::min(extent(across), kTransposeBlock);
+  if (across >= 0) room /= p.blocks[across];
+  // The other dims grow from the inside out, each one whole before the next.
+  bool grows = true;
+  for (int d = rank; d-- > 0;) {
+    if (reduced(d) || d == across || !grows) continue;
+    p.blocks[d] = std::clamp<int64_t>(room, 1, extent(d));
+    if (d == rank - 1 && p.blocks[d] < extent(d))
+      p.blocks[d] = std::min(round_up(p.blocks[d], kLaneCount), extent(d));
+    grows = p.blocks[d] == extent(d);
+    room /= p.blocks[d];
+  }
+  p.units = 1;
+  for (int d = 0; d < rank; ++d)
+    p.units *= reduced(d) ? 1 : (extent(d) + p.blocks[d] - 1) / p.blocks[d];
+  for (int d = 0; d < rank && p.units == 1 && points * point_bytes(desc) >= kSmallestSplit; ++d) {
+    if (reduced(d) || extent(d) < 2) continue;
+    p.blocks[d] = (extent(d) + 1) / 2;  // two workers can share it
+    p.units = 2;
   }
   p.region = std::move(region);
-  const int64_t target = config.values[0] > 0 ? int64_t{config.values[0]} << 10 : kDefaultUnitBytes;
-  // From the inside out, as long as a whole dim fits a unit.
-  for (int d = rank; d-- > 0;) {
-    if (p.whole[d]) continue;
-    const int64_t extent = extents[static_cast<size_t>(d)];
-    if (extent == 0) return p;
-    p.cut = d;
-    if (inner * extent > target) break;
-    inner *= extent;
-    p.whole[d] = true;
-  }
-  if (p.cut < 0) {
-    p.units = 1;  // every dim is reduced, or there is none
-    return p;
-  }
-  if (p.whole[p.cut]) {  // all of it fits one unit: halves along the outermost dim with a choice
-    p.block = extents[static_cast<size_t>(p.cut)];
-    for (int d = 0; d < rank && inner >= kSmallestSplit; ++d) {
-      const bool reduced = reducing && d < program.rank && program.reduced[static_cast<size_t>(d)] != 0;
-      if (reduced || extents[static_cast<size_t>(d)] < 2) continue;
-      p.cut = d;
-      p.block = (extents[static_cast<size_t>(d)] + 1) / 2;
-      break;
-    }
-    for (int d = 0; d < p.cut; ++d) p.whole[d] = true;  // extents of 1 or reduced
-    p.whole[p.cut] = false;
-  } else {
-    p.block = std::max<int64_t>(target / inner, 1);
-    if (p.cut == rank - 1) p.block = round_up(p.block, kLaneCount);
-  }
-  const int64_t extent = extents[static_cast<size_t>(p.cut)];
-  p.block = std::min(p.block, extent);
-  p.blocks = (extent + p.block - 1) / p.block;
-  p.units = p.blocks;
-  for (int d = 0; d < p.cut; ++d) p.units *= p.whole[d] ? 1 : extents[static_cast<size_t>(d)];
   return p;
 }
 
@@ -110,7 +119,8 @@ bool stays_plain(const TensorDesc& desc, const RegionOperand& map, int channel) 
   if (desc.constant || desc.rank() < 3) return true;
   for (size_t d = 0; d < map.dim_of.size(); ++d) {
     const int dim = map.dim_of[d];
-    if (dim >= 0 && static_cast<int>(d) != channel && desc.dims[static_cast<size_t>(dim)] != 1) return false;
+    if (dim >= 0 && static_cast<int>(d) != channel && desc.dims[static_cast<size_t>(dim)] != 1)
+      return false;
   }
   return true;
 }
@@ -157,22 +167,17 @@ int64_t units(const Desc&, const Config&, const void* prepared, int) {
 Status launch(const Launch& l) {
   const auto* p = static_cast<const Prepared*>(l.prepared);
   if (!p) return internal_error("region_tile: launched without its prepared state");
+  if (!p->region) return Status::ok();  // nothing to compute
   const auto extents = p->region->extents();
   for (int64_t unit = l.unit_begin; unit < l.unit_end; ++unit) {
-    int64_t begin[kMaxRegionRank] = {}, extent[kMaxRegionRank];
-    std::copy(extents.begin(), extents.end(), extent);
-    if (p->cut >= 0) {
-      int64_t index = unit;
-      const int64_t at = index % p->blocks * p->block;
-      index /= p->blocks;
-      begin[p->cut] = at;
-      extent[p->cut] = std::min(p->block, extents[static_cast<size_t>(p->cut)] - at);
-      for (int d = p->cut; d-- > 0;) {
-        if (p->whole[d]) continue;
-        begin[d] = index % extents[static_cast<size_t>(d)];
-        extent[d] = 1;
-        index /= extents[static_cast<size_t>(d)];
-      }
+    int64_t begin[kMaxRegionRank] = {}, extent[kMaxRegionRank] = {};
+    int64_t index = unit;
+    for (int d = p->region->rank(); d-- > 0;) {
+      const int64_t whole = extents[static_cast<size_t>(d)], block = p->blocks[d];
+      const int64_t count = block == 0 ? 1 : (whole + block - 1) / block;
+      begin[d] = index % count * block;
+      index /= count;
+      extent[d] = std::min(block, whole - begin[d]);
     }
     p->region->run(begin, extent, l.inputs, l.outputs, nullptr, nullptr, l.worker_workspace);
   }

@@ -11,6 +11,7 @@
 #endif
 
 #include "base/numeric.h"
+#include "kernels/cpu/copy/transpose.h"
 #include "kernels/cpu/region/tile_ops.h"
 #include "kernels/cpu/region/vector_math.h"
 
@@ -24,16 +25,41 @@ struct BFloat {
   uint16_t bits;
 };
 
-template <class T> struct ClassOf { using type = int32_t; };
-template <> struct ClassOf<double> { using type = double; };
-template <> struct ClassOf<float> { using type = float; };
-template <> struct ClassOf<Half> { using type = float; };
-template <> struct ClassOf<BFloat> { using type = float; };
-template <> struct ClassOf<int64_t> { using type = int64_t; };
-template <> struct ClassOf<uint64_t> { using type = int64_t; };
-template <> struct ClassOf<uint32_t> { using type = int64_t; };
+template <class T>
+struct ClassOf {
+  using type = int32_t;
+};
+template <>
+struct ClassOf<double> {
+  using type = double;
+};
+template <>
+struct ClassOf<float> {
+  using type = float;
+};
+template <>
+struct ClassOf<Half> {
+  using type = float;
+};
+template <>
+struct ClassOf<BFloat> {
+  using type = float;
+};
+template <>
+struct ClassOf<int64_t> {
+  using type = int64_t;
+};
+template <>
+struct ClassOf<uint64_t> {
+  using type = int64_t;
+};
+template <>
+struct ClassOf<uint32_t> {
+  using type = int64_t;
+};
 
-template <class T> inline typename ClassOf<T>::type widen(T x) {
+template <class T>
+inline typename ClassOf<T>::type widen(T x) {
   if constexpr (std::is_same_v<T, Half>) {
 #if defined(__F16C__)
     return _cvtsh_ss(x.bits);
@@ -60,10 +86,14 @@ inline uint16_t round_f16(float x) {
 #endif
 }
 
-template <class T> inline T narrow(typename ClassOf<T>::type x) {
-  if constexpr (std::is_same_v<T, Half>) return {round_f16(x)};
-  else if constexpr (std::is_same_v<T, BFloat>) return {round_bf16(x)};
-  else return static_cast<T>(x);
+template <class T>
+inline T narrow(typename ClassOf<T>::type x) {
+  if constexpr (std::is_same_v<T, Half>)
+    return {round_f16(x)};
+  else if constexpr (std::is_same_v<T, BFloat>)
+    return {round_bf16(x)};
+  else
+    return static_cast<T>(x);
 }
 
 #if defined(__F16C__)
@@ -71,7 +101,8 @@ template <class T> inline T narrow(typename ClassOf<T>::type x) {
 inline int64_t load_half_run(const Half* a, int64_t count, float* d) {
   int64_t i = 0;
   for (; i + 8 <= count; i += 8) {
-    _mm256_storeu_ps(d + i, _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(a + i))));
+    _mm256_storeu_ps(d + i,
+                     _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(a + i))));
   }
   return i;
 }
@@ -92,6 +123,11 @@ template <class T>
 void load(TileShape shape, const void* src, int64_t s1, int64_t s0, void* dst) {
   using C = typename ClassOf<T>::type;
   C* d = static_cast<C*>(dst);
+  if constexpr (std::is_same_v<T, C>) {
+    if (s1 == 1 && s0 > 1) {
+      return transpose_block<T>(shape.n1, shape.n0, static_cast<const T*>(src), s0, d, shape.n0);
+    }
+  }
   for (int64_t i1 = 0; i1 < shape.n1; ++i1, d += shape.n0) {
     const T* a = static_cast<const T*>(src) + i1 * s1;
     if (s0 == 1) {
@@ -177,7 +213,8 @@ template <class T, class D>  // D: double, float, Half or BFloat
 void to_float(TileShape shape, TileArg a, void* dst, int64_t ds1) {
   using C = typename ClassOf<D>::type;
   if constexpr (std::is_same_v<D, Half> || std::is_same_v<D, BFloat>) {
-    cast_loop<C, T>(shape, a, dst, ds1, [](T x) -> C { return widen<D>(narrow<D>(static_cast<float>(x))); });
+    cast_loop<C, T>(shape, a, dst, ds1,
+                    [](T x) -> C { return widen<D>(narrow<D>(static_cast<float>(x))); });
   } else {
     cast_loop<C, T>(shape, a, dst, ds1, [](T x) -> C { return static_cast<C>(x); });
   }
@@ -199,7 +236,8 @@ UnaryTile cast_to_int(DType to) {
     }
   } else {
     switch (to) {
-      case DType::kI64: case DType::kU64: return int_to_int<T, int64_t>;
+      case DType::kI64:
+      case DType::kU64: return int_to_int<T, int64_t>;
       case DType::kI32: return int_to_int<T, int32_t>;
       case DType::kI16: return int_to_int<T, int16_t>;
       case DType::kI8: return int_to_int<T, int8_t>;
@@ -228,8 +266,10 @@ void renormalize(void* data, int64_t count) {
   C* d = static_cast<C*>(data);
 #pragma GCC ivdep
   for (int64_t i = 0; i < count; ++i) {
-    if constexpr (std::is_same_v<C, float>) d[i] = widen<D>(narrow<D>(d[i]));
-    else d[i] = static_cast<C>(static_cast<D>(d[i]));
+    if constexpr (std::is_same_v<C, float>)
+      d[i] = widen<D>(narrow<D>(d[i]));
+    else
+      d[i] = static_cast<C>(static_cast<D>(d[i]));
   }
 }
 
@@ -249,13 +289,15 @@ LoadTile load_tile(DType dtype) {
     case DType::kF32: return load<float>;
     case DType::kF16: return load<Half>;
     case DType::kBF16: return load<BFloat>;
-    case DType::kI64: case DType::kU64: return load<int64_t>;
+    case DType::kI64:
+    case DType::kU64: return load<int64_t>;
     case DType::kI32: return load<int32_t>;
     case DType::kI16: return load<int16_t>;
     case DType::kI8: return load<int8_t>;
     case DType::kU32: return load<uint32_t>;
     case DType::kU16: return load<uint16_t>;
-    case DType::kU8: case DType::kBool: return load<uint8_t>;
+    case DType::kU8:
+    case DType::kBool: return load<uint8_t>;
     default: return nullptr;
   }
 }
@@ -266,13 +308,15 @@ StoreTile store_tile(DType dtype) {
     case DType::kF32: return store<float>;
     case DType::kF16: return store<Half>;
     case DType::kBF16: return store<BFloat>;
-    case DType::kI64: case DType::kU64: return store<int64_t>;
+    case DType::kI64:
+    case DType::kU64: return store<int64_t>;
     case DType::kI32: return store<int32_t>;
     case DType::kI16: return store<int16_t>;
     case DType::kI8: return store<int8_t>;
     case DType::kU32: return store<uint32_t>;
     case DType::kU16: return store<uint16_t>;
-    case DType::kU8: case DType::kBool: return store<uint8_t>;
+    case DType::kU8:
+    case DType::kBool: return store<uint8_t>;
     default: return nullptr;
   }
 }
@@ -282,7 +326,8 @@ UnaryTile cast_tile(DType from, DType to) {
     case TileClass::kF32: return cast_from<float>(to);
     case TileClass::kF64: return cast_from<double>(to);
     case TileClass::kI32: return cast_from<int32_t>(to);
-    case TileClass::kI64: return from == DType::kU64 ? cast_from<uint64_t>(to) : cast_from<int64_t>(to);
+    case TileClass::kI64:
+      return from == DType::kU64 ? cast_from<uint64_t>(to) : cast_from<int64_t>(to);
   }
   return nullptr;
 }

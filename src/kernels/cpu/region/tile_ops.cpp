@@ -1,30 +1,15 @@
-// Arithmetic, comparison and selection on tiles. Plain loops that the compiler vectorises; the three
-// cases of broadcasting (both full, one scalar) are loops of their own.
+// Arithmetic, comparison and selection on tiles. Plain loops that the compiler vectorises; the
+// three cases of broadcasting (both full, one scalar) are loops of their own.
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/cpu/region/tile_ops.h"
 
 #include <cmath>
-#include <limits>
 #include <type_traits>
 
-#include "kernels/cpu/region/vector_math.h"
+#include "kernels/cpu/region/tile_loops.h"
 
 namespace stoker::cpu {
 namespace {
-
-template <class T> struct Unsigned { using type = T; };
-template <> struct Unsigned<int32_t> { using type = uint32_t; };
-template <> struct Unsigned<int64_t> { using type = uint64_t; };
-
-template <class T, class R, class F>
-void unary_loop(TileShape shape, TileArg arg, void* dst, int64_t ds1, F f) {
-  for (int64_t i1 = 0; i1 < shape.n1; ++i1) {
-    const T* a = static_cast<const T*>(arg.data) + i1 * arg.s1;
-    R* d = static_cast<R*>(dst) + i1 * ds1;
-#pragma GCC ivdep
-    for (int64_t i = 0; i < shape.n0; ++i) d[i] = f(a[i]);
-  }
-}
 
 template <class T, class R, class F>
 void binary_loop(TileShape shape, TileArg lhs, TileArg rhs, void* dst, int64_t ds1, F f) {
@@ -48,7 +33,8 @@ void binary_loop(TileShape shape, TileArg lhs, TileArg rhs, void* dst, int64_t d
 }
 
 template <class T>
-void select_loop(TileShape shape, TileArg condition, TileArg lhs, TileArg rhs, void* dst, int64_t ds1) {
+void select_loop(TileShape shape, TileArg condition, TileArg lhs, TileArg rhs, void* dst,
+                 int64_t ds1) {
   for (int64_t i1 = 0; i1 < shape.n1; ++i1) {
     const int32_t* c = static_cast<const int32_t*>(condition.data) + i1 * condition.s1;
     const T* a = static_cast<const T*>(lhs.data) + i1 * lhs.s1;
@@ -82,88 +68,32 @@ void select_loop(TileShape shape, TileArg condition, TileArg lhs, TileArg rhs, v
   }
 }
 
-// ---- Functions of one element.
-
-#define STOKER_UNARY(name, expression)                                                              \
-  template <class T> void name##_tile(TileShape shape, TileArg a, void* dst, int64_t ds1) {         \
-    unary_loop<T, T>(shape, a, dst, ds1, [](T x) -> T { return static_cast<T>(expression); });      \
-  }
-#define STOKER_BINARY(name, result, expression)                                                     \
-  template <class T> void name##_tile(TileShape shape, TileArg a, TileArg b, void* dst, int64_t ds1) { \
-    using R = result;                                                                               \
-    using U [[maybe_unused]] = typename Unsigned<T>::type;                                          \
-    binary_loop<T, R>(shape, a, b, dst, ds1,                                                        \
-                      [](T x, T y) -> R { return static_cast<R>(expression); });                    \
+#define STOKER_BINARY(name, result, expression)                                     \
+  template <class T>                                                                \
+  void name##_tile(TileShape shape, TileArg a, TileArg b, void* dst, int64_t ds1) { \
+    using R = result;                                                               \
+    using U [[maybe_unused]] = typename Unsigned<T>::type;                          \
+    binary_loop<T, R>(shape, a, b, dst, ds1,                                        \
+                      [](T x, T y) -> R { return static_cast<R>(expression); });    \
   }
 
-template <class T> inline T negate(T x) {
-  using U = typename Unsigned<T>::type;
-  if constexpr (std::is_integral_v<T>) return static_cast<T>(U{0} - static_cast<U>(x));
-  else return -x;
+template <class T>
+inline T pass_min(T x, T y) {
+  if constexpr (std::is_integral_v<T>)
+    return x < y ? x : y;
+  else
+    return (x < y) | (x != x) ? x : y;  // a NaN in either one comes out
 }
-template <class T> inline T sign_of(T x) {
-  if constexpr (std::is_integral_v<T>) return static_cast<T>((x > 0) - (x < 0));
-  else return x > 0 ? T(1) : (x < 0 ? T(-1) : x);  // NaN and zeros stay
-}
-template <class T> inline T exp_of(T x) {
-  if constexpr (std::is_same_v<T, float>) return exp_f32(x);
-  else return std::exp(x);
-}
-template <class T> inline T log_of(T x) {
-  if constexpr (std::is_same_v<T, float>) return log_f32(x);
-  else return std::log(x);
-}
-template <class T> inline T tanh_of(T x) {
-  if constexpr (std::is_same_v<T, float>) return tanh_f32(x);
-  else return std::tanh(x);
-}
-template <class T> inline T erf_of(T x) {
-  if constexpr (std::is_same_v<T, float>) return erf_f32(x);
-  else return std::erf(x);
-}
-template <class T> inline T sigmoid_of(T x) {
-  if constexpr (std::is_same_v<T, float>) return sigmoid_f32(x);
-  else return 1 / (1 + std::exp(-x));
-}
-inline float floor_of(float x) { return __builtin_floorf(x); }
-inline double floor_of(double x) { return __builtin_floor(x); }
-inline float ceil_of(float x) { return __builtin_ceilf(x); }
-inline double ceil_of(double x) { return __builtin_ceil(x); }
-inline float rint_of(float x) { return __builtin_rintf(x); }
-inline double rint_of(double x) { return __builtin_rint(x); }
-inline float sqrt_of(float x) { return __builtin_sqrtf(x); }
-inline double sqrt_of(double x) { return __builtin_sqrt(x); }
-
-STOKER_UNARY(neg, negate(x))
-STOKER_UNARY(abs, x < 0 ? negate(x) : (std::is_integral_v<T> ? x : x + T(0)))  // + 0 turns -0 into 0
-STOKER_UNARY(sign, sign_of(x))
-STOKER_UNARY(exp, exp_of(x))
-STOKER_UNARY(log, log_of(x))
-STOKER_UNARY(sqrt, sqrt_of(x))
-STOKER_UNARY(reciprocal, T(1) / x)
-STOKER_UNARY(tanh, tanh_of(x))
-STOKER_UNARY(erf, erf_of(x))
-STOKER_UNARY(sigmoid, sigmoid_of(x))
-STOKER_UNARY(floor, floor_of(x))
-STOKER_UNARY(ceil, ceil_of(x))
-STOKER_UNARY(round_even, rint_of(x))
-STOKER_UNARY(sin, std::sin(x))
-STOKER_UNARY(cos, std::cos(x))
-STOKER_UNARY(bit_not, ~x)
-STOKER_UNARY(bool_not, x == 0)
-
-// ---- Functions of two elements.
-
-template <class T> inline T pass_min(T x, T y) {
-  if constexpr (std::is_integral_v<T>) return x < y ? x : y;
-  else return (x < y) | (x != x) ? x : y;  // a NaN in either one comes out
-}
-template <class T> inline T pass_max(T x, T y) {
-  if constexpr (std::is_integral_v<T>) return x > y ? x : y;
-  else return (x > y) | (x != x) ? x : y;
+template <class T>
+inline T pass_max(T x, T y) {
+  if constexpr (std::is_integral_v<T>)
+    return x > y ? x : y;
+  else
+    return (x > y) | (x != x) ? x : y;
 }
 // Division by zero gives 0 and MIN / -1 wraps: data must not be able to stop the process.
-template <class T> inline T safe_div(T x, T y) {
+template <class T>
+inline T safe_div(T x, T y) {
   if constexpr (std::is_integral_v<T> && std::is_signed_v<T>) {
     return y == 0 ? T(0) : (y == -1 ? negate(x) : x / y);
   } else if constexpr (std::is_integral_v<T>) {
@@ -173,7 +103,8 @@ template <class T> inline T safe_div(T x, T y) {
   }
 }
 // Integers: the sign of the divisor; floats: the sign of the dividend (fmod).
-template <class T> inline T safe_mod(T x, T y) {
+template <class T>
+inline T safe_mod(T x, T y) {
   if constexpr (std::is_integral_v<T> && std::is_signed_v<T>) {
     if (y == 0 || y == -1) return 0;
     const T r = x % y;
@@ -184,10 +115,12 @@ template <class T> inline T safe_mod(T x, T y) {
     return std::fmod(x, y);
   }
 }
-template <class T> inline T pow_of(T x, T y) {
+template <class T>
+inline T pow_of(T x, T y) {
   if constexpr (std::is_integral_v<T>) {
     using U = std::make_unsigned_t<T>;
-    if (std::is_signed_v<T> && y < 0) return x == 1 ? T(1) : (x == T(-1) ? ((y & 1) ? T(-1) : T(1)) : T(0));
+    if (std::is_signed_v<T> && y < 0)
+      return x == 1 ? T(1) : (x == T(-1) ? ((y & 1) ? T(-1) : T(1)) : T(0));
     U base = static_cast<U>(x), result = 1;
     for (U e = static_cast<U>(y); e; e >>= 1) {
       if (e & 1) result *= base;
@@ -210,10 +143,9 @@ STOKER_BINARY(mod, T, safe_mod(x, y))
 STOKER_BINARY(equal, int32_t, x == y)
 STOKER_BINARY(less, int32_t, x < y)
 STOKER_BINARY(less_equal, int32_t, x <= y)
-STOKER_BINARY(and, T, x & y)
+STOKER_BINARY(and, T, x& y)
 STOKER_BINARY(or, T, x | y)
 STOKER_BINARY(xor, T, x ^ y)
-#undef STOKER_UNARY
 #undef STOKER_BINARY
 
 template <class T>
@@ -221,43 +153,13 @@ void pow_tile(TileShape shape, TileArg a, TileArg b, void* dst, int64_t ds1) {
   // A scalar exponent is nearly always one of these, which are exact or correctly rounded steps.
   if (std::is_floating_point_v<T> && b.s0 == 0 && (b.s1 == 0 || shape.n1 == 1)) {
     const T exponent = *static_cast<const T*>(b.data);
-    if (exponent == T(2)) return unary_loop<T, T>(shape, a, dst, ds1, [](T x) -> T { return x * x; });
-    if (exponent == T(3)) return unary_loop<T, T>(shape, a, dst, ds1, [](T x) -> T { return x * x * x; });
+    if (exponent == T(2))
+      return unary_loop<T, T>(shape, a, dst, ds1, [](T x) -> T { return x * x; });
+    if (exponent == T(3))
+      return unary_loop<T, T>(shape, a, dst, ds1, [](T x) -> T { return x * x * x; });
     if (exponent == T(1)) return unary_loop<T, T>(shape, a, dst, ds1, [](T x) -> T { return x; });
   }
   binary_loop<T, T>(shape, a, b, dst, ds1, [](T x, T y) -> T { return pow_of(x, y); });
-}
-
-// ---- Tables.
-
-template <class T>
-UnaryTile unary_of(RegionOp op, DType dtype) {
-  switch (op) {
-    case RegionOp::kNeg: return neg_tile<T>;
-    case RegionOp::kAbs: return abs_tile<T>;
-    case RegionOp::kSign: return sign_tile<T>;
-    default: break;
-  }
-  if constexpr (std::is_integral_v<T>) {
-    if (op == RegionOp::kNot) return dtype == DType::kBool ? bool_not_tile<T> : bit_not_tile<T>;
-    return nullptr;
-  } else {
-    switch (op) {
-      case RegionOp::kExp: return exp_tile<T>;
-      case RegionOp::kLog: return log_tile<T>;
-      case RegionOp::kSqrt: return sqrt_tile<T>;
-      case RegionOp::kReciprocal: return reciprocal_tile<T>;
-      case RegionOp::kTanh: return tanh_tile<T>;
-      case RegionOp::kErf: return erf_tile<T>;
-      case RegionOp::kSigmoid: return sigmoid_tile<T>;
-      case RegionOp::kFloor: return floor_tile<T>;
-      case RegionOp::kCeil: return ceil_tile<T>;
-      case RegionOp::kRoundEven: return round_even_tile<T>;
-      case RegionOp::kSin: return sin_tile<T>;
-      case RegionOp::kCos: return cos_tile<T>;
-      default: return nullptr;
-    }
-  }
 }
 
 template <class T>
@@ -292,41 +194,38 @@ BinaryTile binary_of(RegionOp op) {
 TileClass tile_class(DType dtype) {
   switch (dtype) {
     case DType::kF64: return TileClass::kF64;
-    case DType::kF32: case DType::kF16: case DType::kBF16: return TileClass::kF32;
-    case DType::kI64: case DType::kU64: case DType::kU32: return TileClass::kI64;
+    case DType::kF32:
+    case DType::kF16:
+    case DType::kBF16: return TileClass::kF32;
+    case DType::kI64:
+    case DType::kU64:
+    case DType::kU32: return TileClass::kI64;
     default: return TileClass::kI32;
   }
 }
 
 bool is_tile_dtype(DType dtype) {
   switch (dtype) {
-    case DType::kF64: case DType::kF32: case DType::kF16: case DType::kBF16:
-    case DType::kI64: case DType::kI32: case DType::kI16: case DType::kI8:
-    case DType::kU64: case DType::kU32: case DType::kU16: case DType::kU8: case DType::kBool: return true;
+    case DType::kF64:
+    case DType::kF32:
+    case DType::kF16:
+    case DType::kBF16:
+    case DType::kI64:
+    case DType::kI32:
+    case DType::kI16:
+    case DType::kI8:
+    case DType::kU64:
+    case DType::kU32:
+    case DType::kU16:
+    case DType::kU8:
+    case DType::kBool: return true;
     default: return false;
   }
 }
 
 bool needs_normalize(DType dtype) {
-  return dtype != DType::kF64 && dtype != DType::kF32 && dtype != DType::kI64 && dtype != DType::kU64 &&
-         dtype != DType::kI32 && dtype != DType::kBool;
-}
-
-UnaryTile unary_tile(RegionOp op, DType dtype) {
-  // Unsigned 64-bit values are bit patterns; these two depend on the sign.
-  if (dtype == DType::kU64 && op == RegionOp::kAbs) return cast_tile(DType::kU64, DType::kU64);
-  if (dtype == DType::kU64 && op == RegionOp::kSign) {
-    return [](TileShape shape, TileArg a, void* dst, int64_t ds1) {
-      unary_loop<int64_t, int64_t>(shape, a, dst, ds1, [](int64_t x) -> int64_t { return x != 0; });
-    };
-  }
-  switch (tile_class(dtype)) {
-    case TileClass::kF32: return unary_of<float>(op, dtype);
-    case TileClass::kF64: return unary_of<double>(op, dtype);
-    case TileClass::kI32: return unary_of<int32_t>(op, dtype);
-    case TileClass::kI64: return unary_of<int64_t>(op, dtype);
-  }
-  return nullptr;
+  return dtype != DType::kF64 && dtype != DType::kF32 && dtype != DType::kI64 &&
+         dtype != DType::kU64 && dtype != DType::kI32 && dtype != DType::kBool;
 }
 
 BinaryTile binary_tile(RegionOp op, DType argument) {
