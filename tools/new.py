@@ -115,7 +115,7 @@ def new_pattern(options):
 def insert_pass(name):
     path = "src/passes/pipeline.cpp"
     text = read(path)
-    entries = list(re.finditer(r"^ *PASS\((\w+)\) *\\\n", text, re.M))
+    entries = list(re.finditer(r"^ *PASS\((\w+), \w+\) *\\\n", text, re.M))
     if any(entry.group(1) == name for entry in entries):
         raise Wrong(f"{path} has '{name}' already")
     # Beside the other patterns that only need the graph.
@@ -123,7 +123,7 @@ def insert_pass(name):
     if not model:
         raise Wrong(f"{path} has no line PASS(gelu) to stand behind: has its form changed?")
     width = len(model.group(0)) - 2
-    line = f"  PASS({name})".ljust(width) + "\\\n"
+    line = f"  PASS({name}, disable_passes)".ljust(width) + "\\\n"
     return text[:model.end()] + line + text[model.end():]
 
 

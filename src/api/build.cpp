@@ -125,6 +125,7 @@ class Builder {
       if (knob && knob->type == KnobType::kBool && !knobs_.get_bool(knob->knob))
         pipeline.disabled.insert(std::string(pass.name));
     }
+    pipeline.max_folded_bytes = knobs_.get_int(Knob::kFoldConstantsLimitMib) << 20;
     pipeline.stop_after = knobs_.get_string(Knob::kStopAfter);
     const std::string wanted = knobs_.get_string(Knob::kDumpAfter);
     if (!wanted.empty() && wanted != "all" && !find_pass(wanted))

@@ -70,6 +70,8 @@ Cell RegionInterpreter::input_cell(const RegionInstruction& instruction, const v
                                    const int64_t* point) const {
   const size_t k = static_cast<size_t>(instruction.args[0]);
   const TensorDesc& desc = inputs_[k];
+  // A row of no points still has reductions and what depends on them, but nothing to read.
+  if (logical_count(desc) == 0) return RegionCell{};
   const int64_t offset = mapped_offset(desc, program_.inputs[k], point);
   Cell cell;
   if (is_float(desc.dtype))

@@ -13,7 +13,6 @@
 namespace stoker {
 namespace {
 
-constexpr int64_t kMaxFoldedBytes = int64_t{256} << 20;
 constexpr int64_t kAlwaysFoldedBytes = int64_t{1} << 20;
 constexpr int64_t kMaxGrowth = 8;
 
@@ -24,7 +23,7 @@ constexpr std::string_view kTranscendental[] = {
     "rnn",   "selu",        "sigmoid", "sin",   "sinh", "softmax",        "softplus",
     "swish", "tan",         "tanh"};
 
-bool small_enough(const Node& node) {
+bool small_enough(const Node& node, int64_t max_bytes) {
   int64_t in = 0;
   for (const Value* value : node.inputs) in += value ? value->constant->bytes() : 0;
   int64_t out = 0;
@@ -33,13 +32,13 @@ bool small_enough(const Node& node) {
     if (!shape) continue;  // depends on the data: bounded by it as well
     const auto count = element_count(*shape);
     const auto bytes = count.is_ok() ? byte_size(value->type.dtype, *count) : count;
-    if (!bytes.is_ok() || *bytes > kMaxFoldedBytes - out) return false;
+    if (!bytes.is_ok() || *bytes > max_bytes - out) return false;
     out += *bytes;
   }
   return out <= kAlwaysFoldedBytes || out / kMaxGrowth <= in;
 }
 
-bool may_fold(const Node& node, bool keep_dequantize) {
+bool may_fold(const Node& node, bool keep_dequantize, int64_t max_bytes) {
   const Op& op = *node.op;
   if (!op.evaluate || !op.deterministic || !op.foldable || !node.subgraphs.empty()) return false;
   if (node.is_constant()) return false;
@@ -58,7 +57,7 @@ bool may_fold(const Node& node, bool keep_dequantize) {
       std::binary_search(std::begin(kTranscendental), std::end(kTranscendental), op.name)) {
     return false;
   }
-  return small_enough(node);
+  return small_enough(node, max_bytes);
 }
 
 // An error means that the node would fail at run time too; it is left for then.
@@ -119,7 +118,7 @@ bool refine_outputs(Graph& graph, Node* node) {
   return changed;
 }
 
-Result<int> fold_all(Graph& graph, bool keep_dequantize) {
+Result<int> fold_all(Graph& graph, bool keep_dequantize, int64_t max_bytes) {
   int changes = 0;
   std::unordered_set<const Value*> news;  // values that are known better than before
   for (Node* node : node_snapshot(graph)) {
@@ -128,7 +127,7 @@ Result<int> fold_all(Graph& graph, bool keep_dequantize) {
     if (touched && !node->is_constant() && refine_outputs(graph, node)) {
       news.insert(node->outputs.begin(), node->outputs.end());
     }
-    bool folded = may_fold(*node, keep_dequantize) && fold(node);
+    bool folded = may_fold(*node, keep_dequantize, max_bytes) && fold(node);
     if (folded) news.insert(node->outputs.begin(), node->outputs.end());
     changes += folded;
     if (folded) continue;
@@ -143,9 +142,13 @@ Result<int> fold_all(Graph& graph, bool keep_dequantize) {
 }  // namespace
 
 // dequantize_linear of weights stays visible for the quantized patterns.
-Result<int> fold_constants(Graph& graph, const PassContext&) { return fold_all(graph, true); }
+Result<int> fold_constants(Graph& graph, const PassContext& context) {
+  return fold_all(graph, true, context.max_folded_bytes);
+}
 
 // What the quantized patterns left becomes plain weights.
-Result<int> fold_dequantized(Graph& graph, const PassContext&) { return fold_all(graph, false); }
+Result<int> fold_dequantized(Graph& graph, const PassContext& context) {
+  return fold_all(graph, false, context.max_folded_bytes);
+}
 
 }  // namespace stoker

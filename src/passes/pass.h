@@ -22,6 +22,7 @@ struct Refusal {
 struct PassContext {
   const TacticOracle* oracle = nullptr;  // null: every fusion is taken
   std::vector<Refusal>* refusals = nullptr;
+  int64_t max_folded_bytes = int64_t{256} << 20;  // of one node's constants
 };
 
 using PassFunction = Result<int> (*)(Graph&, const PassContext&);

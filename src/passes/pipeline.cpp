@@ -5,44 +5,44 @@
 
 namespace stoker {
 
-// The pipeline. One line per pass, in order; the function, the name and the knob follow from it.
+// The pipeline, in order: PASS(function, knob that switches it). disable_passes takes the name.
 #define STOKER_PASSES(PASS)                                        \
   /* Know what can be known. */                                    \
-  PASS(fold_constants)                                             \
-  PASS(simplify_if)                                                \
-  PASS(fold_constants)                                             \
-  PASS(remove_identities)                                          \
-  PASS(canonicalize)                                               \
-  PASS(cse)                                                        \
-  PASS(dce)                                                        \
+  PASS(fold_constants, disable_passes)                             \
+  PASS(simplify_if, disable_passes)                                \
+  PASS(fold_constants, disable_passes)                             \
+  PASS(remove_identities, disable_passes)                          \
+  PASS(canonicalize, disable_passes)                               \
+  PASS(cse, disable_passes)                                        \
+  PASS(dce, disable_passes)                                        \
   /* Fewer operations with the same meaning. */                    \
-  PASS(fold_batch_norm)                                            \
-  PASS(fold_constants)                                             \
-  PASS(layer_norm)                                                 \
-  PASS(gelu)                                                       \
-  PASS(dce)                                                        \
+  PASS(fold_batch_norm, disable_passes)                            \
+  PASS(fold_constants, disable_passes)                             \
+  PASS(layer_norm, disable_passes)                                 \
+  PASS(gelu, disable_passes)                                       \
+  PASS(dce, disable_passes)                                        \
   /* Integers where the model is quantized. */                     \
-  PASS(quantized_movement)                                         \
-  PASS(quantized_conv)                                             \
-  PASS(quantized_gemm)                                             \
-  PASS(quantized_add)                                              \
-  PASS(quantized_pool)                                             \
-  PASS(fold_dequantized)                                           \
-  PASS(cse)                                                        \
-  PASS(dce)                                                        \
+  PASS(quantized_movement, fuse_quantized)                         \
+  PASS(quantized_conv, fuse_quantized)                             \
+  PASS(quantized_gemm, fuse_quantized)                             \
+  PASS(quantized_add, fuse_quantized)                              \
+  PASS(quantized_pool, fuse_quantized)                             \
+  PASS(fold_dequantized, disable_passes)                           \
+  PASS(cse, disable_passes)                                        \
+  PASS(dce, disable_passes)                                        \
   /* Fewer trips to memory. */                                     \
-  PASS(conv_epilogue)                                              \
-  PASS(gemm_epilogue)                                              \
-  PASS(region)                                                     \
-  PASS(dce)
+  PASS(conv_epilogue, fuse_epilogues)                              \
+  PASS(gemm_epilogue, fuse_epilogues)                              \
+  PASS(region, fuse_regions)                                       \
+  PASS(dce, disable_passes)
 
-#define STOKER_DECLARE(name) Result<int> name(Graph&, const PassContext&);
+#define STOKER_DECLARE(name, knob) Result<int> name(Graph&, const PassContext&);
 STOKER_PASSES(STOKER_DECLARE)
 #undef STOKER_DECLARE
 
 namespace {
 
-#define STOKER_ENTRY(name) {#name, "pass_" #name, name},
+#define STOKER_ENTRY(name, knob) {#name, #knob, name},
 constexpr PassEntry kPasses[] = {STOKER_PASSES(STOKER_ENTRY)};
 #undef STOKER_ENTRY
 
@@ -91,7 +91,7 @@ Result<PassReport> run_passes(Graph& graph, const PipelineOptions& options) {
   STOKER_TRY(check_name(options.stop_after));
   for (const std::string& name : options.disabled) STOKER_TRY(check_name(name));
   PassReport report;
-  const PassContext context{options.oracle, &report.refusals};
+  const PassContext context{options.oracle, &report.refusals, options.max_folded_bytes};
   for (const PassEntry& pass : kPasses) {
     const std::string name(pass.name);
     if (!options.disabled.count(name)) {

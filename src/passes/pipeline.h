@@ -24,6 +24,7 @@ const PassEntry* find_pass(std::string_view name);
 
 struct PipelineOptions {
   const TacticOracle* oracle = nullptr;
+  int64_t max_folded_bytes = int64_t{256} << 20;  // largest constants that folding may make
   bool verify_each = false;        // the verifier after every pass; at the end it always runs
   std::set<std::string> disabled;  // names of passes
   std::string stop_after;          // the first pass of that name is the last to run

@@ -223,13 +223,6 @@ TEST_F(EngineTest, WrongInputsAreRefusedByName) {
             std::string::npos);
 }
 
-TEST_F(EngineTest, GraphTextInTheEngineRoundTrips) {
-  const std::string& text = engine_->impl().contents().graph_text;
-  const auto graph = parse_graph(text);
-  ASSERT_TRUE(graph) << graph.status().message();
-  EXPECT_EQ(print(**graph), text);
-}
-
 TEST_F(EngineTest, NullDevicePlansTransfersAndCountsTime) {
   auto null = options();
   null.device = "null:0";

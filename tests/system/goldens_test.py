@@ -34,7 +34,7 @@ MODELS = [
 
 
 def unpack(archive, folder):
-    """The archive is zstd-compressed tar: the zstd program unpacks it, as tools/setup installs it."""
+    """A zstd-compressed tar: the zstd program, which tools/setup installs, unpacks it."""
     with subprocess.Popen(["zstd", "-dcq", archive], stdout=subprocess.PIPE) as zstd:
         with tarfile.open(fileobj=zstd.stdout, mode="r|") as tar:
             tar.extractall(folder, filter="data")
@@ -67,8 +67,8 @@ class Goldens(unittest.TestCase):
             self.same_winner(engine, goldens)
 
     def same_winner(self, engine, goldens):
-        run = subprocess.run([OPTIONS.stoker, "check", engine, "--data", goldens, "--metric", "top1"],
-                             capture_output=True, text=True, check=False)
+        command = [OPTIONS.stoker, "check", engine, "--data", goldens, "--metric", "top1"]
+        run = subprocess.run(command, capture_output=True, text=True, check=False)
         self.assertEqual(run.returncode, 0, run.stdout + run.stderr)
 
 

@@ -1,4 +1,5 @@
-# Networks of the zoo against ONNX Runtime: the same answers (largest error over largest value under 1e-4)
+# Networks of the zoo against ONNX Runtime: the same answers (largest error over largest value under
+# 1e-4)
 # from a saved engine, and at most 4 times its time with two threads, measured in turns.
 # SPDX-License-Identifier: Apache-2.0
 import argparse
