@@ -88,7 +88,8 @@ class Stoker:
     name = "stoker"
 
     def __init__(self, program, engine, shapes, threads):
-        self.command = ["bench", engine, "--threads", threads, *shape_arguments(shapes)]
+        self.command = ["bench", engine, "--threads", threads, "--knob", "flush_denormals=true",
+                        *shape_arguments(shapes)]
         self.program = program
         self.settings = {"command": " ".join(map(str, self.command))}
         self.last = {}

@@ -49,6 +49,45 @@ Status supports_moves(const Desc& desc) {
   return Status::ok();
 }
 
+// The op's own inference at the bound shapes must give the operands that the plan claims:
+// evaluation trusts its outputs' shapes. Sizes that depend on data stay open here.
+Status check_fallback_types(const Op& op, const Desc& desc) {
+  STOKER_TRY(check_attributes(op, desc.as<FallbackParams>().attributes));
+  std::vector<ValueType> types;
+  for (const TensorDesc& d : desc.inputs) {
+    types.push_back(ValueType::tensor(d.dtype, Dims(d.dims.begin(), d.dims.end())));
+  }
+  std::vector<InferContext::Input> inputs(desc.inputs.size());
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (desc.inputs[i].present()) inputs[i].type = &types[i];
+  }
+  int symbols = 0;
+  InferContext context{.attributes = desc.as<FallbackParams>().attributes, .inputs = inputs};
+  context.outputs.resize(desc.outputs.size());
+  context.shape_values.resize(desc.outputs.size());
+  context.graph = &symbols;
+  context.fresh_symbol = [](void* counter) {
+    return Dim::symbol("d" + std::to_string(++*static_cast<int*>(counter)));
+  };
+  STOKER_TRY(op.infer(context));
+  for (size_t i = 0; i < desc.outputs.size(); ++i) {
+    const TensorDesc& claimed = desc.outputs[i];
+    const ValueType& inferred = context.outputs[i];
+    if (!claimed.present()) continue;
+    bool fits = claimed.dtype == inferred.dtype;
+    if (inferred.ranked) fits = fits && inferred.dims.size() == claimed.dims.size();
+    for (size_t d = 0; fits && inferred.ranked && d < claimed.dims.size(); ++d) {
+      fits = !inferred.dims[d].is_const() || inferred.dims[d].value() == claimed.dims[d];
+    }
+    if (!fits) {
+      return unsupported("op '{}' gives {} for output {}, the plan says {}{}", op.name,
+                         type_text(inferred), i, dtype_name(claimed.dtype),
+                         shape_text(claimed.dims));
+    }
+  }
+  return Status::ok();
+}
+
 Status supports_fallback(const Desc& desc) {
   const auto& p = desc.as<FallbackParams>();
   const Op* op = find_op(p.op);
@@ -62,7 +101,11 @@ Status supports_fallback(const Desc& desc) {
       !std::all_of(desc.outputs.begin(), desc.outputs.end(), plain)) {
     return unsupported("op '{}' takes plain operands only", p.op);
   }
-  return Status::ok();
+  const auto inputs = static_cast<int>(desc.inputs.size());
+  if (inputs < op->min_inputs || (op->max_inputs >= 0 && inputs > op->max_inputs)) {
+    return unsupported("op '{}' does not take {} inputs", p.op, inputs);
+  }
+  return check_fallback_types(*op, desc);
 }
 
 std::vector<Config> one_config(const Desc&) { return {Config{}}; }

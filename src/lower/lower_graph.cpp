@@ -56,6 +56,8 @@ Status check_sizes(const Node& node, const EngineContents& contents) {
   for (const Value* output : node.outputs) {
     if (output->type.kind != ValueType::Kind::kTensor)
       return unsupported("{} '{}': a sequence, optional or state output", node.op->name, node.name);
+    if (output->type.dtype == DType::kString)
+      return unsupported("{} '{}': strings in '{}'", node.op->name, node.name, output->name);
     if (!output->type.ranked)
       return unsupported("{} '{}': output '{}' has no known rank", node.op->name, node.name,
                          output->name);

@@ -37,7 +37,7 @@ const Op op_average_pool = {
     .attributes = {{"auto_pad", AttributeKind::kString},
                    {"ceil_mode", AttributeKind::kInt},
                    {"dilations", AttributeKind::kInts},
-                   {"kernel_shape", AttributeKind::kInts},
+                   {"kernel_shape", AttributeKind::kInts, true},
                    {"pads", AttributeKind::kInts},
                    {"strides", AttributeKind::kInts},
                    {"count_include_pad", AttributeKind::kInt}},

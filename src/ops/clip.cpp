@@ -36,12 +36,11 @@ const Op op_clip = {
       for (size_t i = 1; i < c.inputs.size(); ++i) {
         if (!c.has(i)) continue;
         STOKER_TRY(check_same_dtype(c, "clip", 0, i));
-        if (c.type(i).ranked && c.type(i).rank() > 1) {
+        if (!c.type(i).ranked) continue;
+        const Dim count = product(c.type(i).dims);
+        if (c.type(i).rank() > 1 || (count.is_const() && count != Dim(1))) {
           return invalid_model("clip: limit (input {}) is {}, expected a scalar", i,
                                type_text(c.type(i)));
-        }
-        if (c.type(i).ranked && product(c.type(i).dims) == Dim(0)) {
-          return invalid_model("clip: limit (input {}) is empty, expected a scalar", i);
         }
       }
       return infer_unary(c, "clip", kNumbers);

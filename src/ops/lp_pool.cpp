@@ -33,7 +33,7 @@ const Op op_lp_pool = {
     .attributes = {{"auto_pad", AttributeKind::kString},
                    {"ceil_mode", AttributeKind::kInt},
                    {"dilations", AttributeKind::kInts},
-                   {"kernel_shape", AttributeKind::kInts},
+                   {"kernel_shape", AttributeKind::kInts, true},
                    {"pads", AttributeKind::kInts},
                    {"strides", AttributeKind::kInts},
                    {"p", AttributeKind::kInt}},

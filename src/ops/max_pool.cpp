@@ -57,7 +57,7 @@ const Op op_max_pool = {
     .attributes = {{"auto_pad", AttributeKind::kString},
                    {"ceil_mode", AttributeKind::kInt},
                    {"dilations", AttributeKind::kInts},
-                   {"kernel_shape", AttributeKind::kInts},
+                   {"kernel_shape", AttributeKind::kInts, true},
                    {"pads", AttributeKind::kInts},
                    {"strides", AttributeKind::kInts},
                    {"storage_order", AttributeKind::kInt}},

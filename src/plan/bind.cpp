@@ -60,10 +60,11 @@ class Binder {
     for (size_t i = 0; i < program_.tensors.size(); ++i) {
       const PlanTensor& tensor = program_.tensors[i];
       BoundTensor& bound = bound_->tensors[i];
+      // Strings have no place in an arena: a step would take raw bytes for string objects.
+      if (tensor.dtype == DType::kString)
+        return unsupported("tensor '{}' holds strings", tensor.name);
       STOKER_ASSIGN(bound.desc, bind_tensor_desc(contents_, tensor, bound_->symbols));
-      if (tensor.dtype != DType::kString) {
-        STOKER_ASSIGN(bound.bytes, byte_size(bound.desc.dtype, stored_count(bound.desc)));
-      }
+      STOKER_ASSIGN(bound.bytes, byte_size(bound.desc.dtype, stored_count(bound.desc)));
       if (tensor.alias_of >= 0) {
         const BoundTensor& root = bound_->tensors[static_cast<size_t>(tensor.alias_of)];
         if (root.bytes != bound.bytes) {

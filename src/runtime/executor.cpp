@@ -15,10 +15,25 @@ double now_ns() {
       .count();
 }
 
+// Sets flush-to-zero and denormals-are-zero for this thread until destroyed.
+class DenormalMode {
+ public:
+  explicit DenormalMode(bool flush) : saved_(__builtin_ia32_stmxcsr()) {
+    if (flush) __builtin_ia32_ldmxcsr(saved_ | kFlushToZero | kDenormalsAreZero);
+  }
+  ~DenormalMode() { __builtin_ia32_ldmxcsr(saved_); }
+
+ private:
+  static constexpr unsigned kFlushToZero = 0x8000, kDenormalsAreZero = 0x0040;
+  const unsigned saved_;
+};
+
 }  // namespace
 
-Result<std::unique_ptr<Executor>> Executor::create(std::shared_ptr<const BoundProgram> bound) {
+Result<std::unique_ptr<Executor>> Executor::create(std::shared_ptr<const BoundProgram> bound,
+                                                   bool flush_denormals) {
   std::unique_ptr<Executor> executor(new Executor(std::move(bound)));
+  executor->flush_denormals_ = flush_denormals;
   const BoundProgram& program = *executor->bound_;
   const auto cpu = make_cpu_device();
   STOKER_ASSIGN(executor->arena_, cpu->allocate(program.arena_bytes));
@@ -107,6 +122,7 @@ Status Executor::run(WorkerPool& pool) {
 }
 
 void Executor::work(int worker) {
+  const DenormalMode mode(flush_denormals_);
   for (const Stage& stage : bound_->stages) {
     for (const StageItem& item : stage.items) launch(item, worker);
     if (bound_->workers > 1) barrier_.arrive_and_wait();

@@ -17,7 +17,9 @@ namespace stoker {
 class Executor {
  public:
   // Steps placed on a device that does not execute (the null device) are only accounted for there.
-  static Result<std::unique_ptr<Executor>> create(std::shared_ptr<const BoundProgram> bound);
+  // `flush_denormals`: denormal floats count as zero while running (the caller's mode is restored).
+  static Result<std::unique_ptr<Executor>> create(std::shared_ptr<const BoundProgram> bound,
+                                                  bool flush_denormals = false);
 
   const BoundProgram& bound() const { return *bound_; }
   // Memory of the caller for a port; must stay valid while running. Alignment of the element
@@ -61,6 +63,7 @@ class Executor {
   std::mutex error_mutex_;
   Status error_;
 
+  bool flush_denormals_ = false;
   bool profile_ = false;
   int64_t profiled_runs_ = 0;
   std::vector<double> step_ns_;

@@ -23,6 +23,7 @@ Result<RuntimeOptions> runtime_options(const KnobList& knobs) {
   options.pool.workers = threads > 0 ? threads : available_cpus();
   options.pool.spin_us = static_cast<int>(set.get_int(Knob::kSpinUs));
   options.pool.pin = set.get_bool(Knob::kPinThreads);
+  options.flush_denormals = set.get_bool(Knob::kFlushDenormals);
   options.reuse = set.get_bool(Knob::kArenaReuse);
   options.reference_only = set.get_bool(Knob::kReferenceOnly);
   options.bind_cache = static_cast<int>(set.get_int(Knob::kBindCache));

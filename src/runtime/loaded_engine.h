@@ -18,6 +18,7 @@ struct RuntimeOptions {
   WorkerPoolOptions pool;
   bool reuse = true;
   bool reference_only = false;
+  bool flush_denormals = false;
   int bind_cache = 16;  // bindings kept, least recently used dropped
 };
 

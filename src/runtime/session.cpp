@@ -31,7 +31,8 @@ class SessionState {
     }
     if (!executor_ || bound_shapes_ != shapes_) {
       STOKER_ASSIGN(auto bound, engine_->bind(shapes_));
-      STOKER_ASSIGN(executor_, Executor::create(std::move(bound)));
+      STOKER_ASSIGN(executor_,
+                    Executor::create(std::move(bound), engine_->options().flush_denormals));
       executor_->enable_profile(profile_);
       bound_shapes_ = shapes_;
       outputs_.clear();
