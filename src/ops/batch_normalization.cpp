@@ -56,6 +56,10 @@ Moments batch_moments(const std::vector<double>& x, int64_t batch, int64_t chann
 
 Status evaluate(const EvalContext& c) {
   const TensorView& x = c.inputs[0];
+  const int64_t expected = x.rank() > 1 ? x.shape[1] : 1;
+  for (size_t i = 1; i < 5; ++i) {
+    STOKER_TRY(check_count(c.inputs[i], expected, "batch_normalization", "a parameter"));
+  }
   const std::vector<double> scale = to_doubles(c.inputs[1]), bias = to_doubles(c.inputs[2]);
   Moments m{to_doubles(c.inputs[3]), to_doubles(c.inputs[4])};
   const int64_t channels = static_cast<int64_t>(scale.size());

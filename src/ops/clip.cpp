@@ -45,17 +45,19 @@ const Op op_clip = {
       }
       return infer_unary(c, "clip", kNumbers);
     },
-    .evaluate =
-        [](const EvalContext& c) {
-          if (c.inputs[0].dtype == DType::kU64) return clip_integers<uint64_t>(c);
-          if (is_integer(c.inputs[0].dtype)) return clip_integers<int64_t>(c);
-          constexpr double kInfinity = std::numeric_limits<double>::infinity();
-          const auto limit = [&](size_t i, double fallback) {
-            return c.has(i) ? load_double(c.inputs[i].dtype)(c.inputs[i].data, 0) : fallback;
-          };
-          const double low = limit(1, -kInfinity), high = limit(2, kInfinity);
-          return map_float(c, [=](double x) { return clip(x, low, high); });
-        },
+    .evaluate = [](const EvalContext& c) -> Status {
+      for (size_t i = 1; i < c.inputs.size(); ++i) {
+        if (c.has(i)) STOKER_TRY(check_count(c.inputs[i], 1, "clip", "a limit"));
+      }
+      if (c.inputs[0].dtype == DType::kU64) return clip_integers<uint64_t>(c);
+      if (is_integer(c.inputs[0].dtype)) return clip_integers<int64_t>(c);
+      constexpr double kInfinity = std::numeric_limits<double>::infinity();
+      const auto limit = [&](size_t i, double fallback) {
+        return c.has(i) ? load_double(c.inputs[i].dtype)(c.inputs[i].data, 0) : fallback;
+      };
+      const double low = limit(1, -kInfinity), high = limit(2, kInfinity);
+      return map_float(c, [=](double x) { return clip(x, low, high); });
+    },
     .pointwise = true,
 };
 

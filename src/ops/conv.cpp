@@ -27,6 +27,7 @@ Status evaluate(const EvalContext& c) {
   STOKER_ASSIGN(const Window window, conv_window(c.attributes, x, w, y));
   const Shape in(x.shape.begin() + 2, x.shape.end());
   const Taps taps(window, in, dense_strides(in), Shape(y.shape.begin() + 2, y.shape.end()));
+  if (c.has(2)) STOKER_TRY(check_count(c.inputs[2], y.shape[1], "conv", "the bias"));
   const std::vector<double> bias =
       c.has(2) ? to_doubles(c.inputs[2]) : std::vector<double>(y.shape[1], 0.0);
   const Writer write(y);

@@ -108,6 +108,11 @@ std::vector<double> weight_rows(const TensorView& w, const ConvShape& s) {
 
 Status evaluate(const EvalContext& c) {
   const TensorView &x = c.inputs[0], &w = c.inputs[1], &y = c.outputs[0];
+  if (c.has(2)) STOKER_TRY(check_count(c.inputs[2], y.shape[1], "conv_transpose", "the bias"));
+  if (w.shape[0] != x.shape[1]) {
+    return invalid_argument("conv_transpose: input {} and weight {} differ in their channels",
+                            shape_text(x.shape), shape_text(w.shape));
+  }
   const Shape in(x.shape.begin() + 2, x.shape.end()), out(y.shape.begin() + 2, y.shape.end());
   STOKER_ASSIGN(const Transposed t, geometry(c.attributes, Dims(in.begin(), in.end()),
                                              Shape(w.shape.begin() + 2, w.shape.end())));

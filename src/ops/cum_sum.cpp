@@ -36,6 +36,7 @@ void run(const EvalContext& c, int64_t axis, Load load, Store store) {
 
 Status evaluate(const EvalContext& c) {
   const TensorView &x = c.inputs[0], &y = c.outputs[0];
+  STOKER_TRY(check_count(c.inputs[1], 1, "cum_sum", "the axis"));
   const int64_t axis = wrap_axis(Reader(c.inputs[1]).integer(0), x.rank());
   if (axis < 0 || axis >= x.rank())
     return invalid_argument("cum_sum: axis {} does not exist", axis);

@@ -28,18 +28,18 @@ Status infer(InferContext& c) {
 
 Status evaluate(const EvalContext& c) {
   const TensorView &x = c.inputs[0], &scale = c.inputs[1], &y = c.outputs[0];
+  STOKER_TRY(check_scale_shapes(c, "dequantize_linear"));
   const LoadDouble load = load_double(x.dtype), load_scale = load_double(scale.dtype);
   const LoadDouble load_zero = c.has(2) ? load_double(c.inputs[2].dtype) : nullptr;
   const StoreDouble store = store_double(y.dtype);
   const ScaleIndex index(c.attributes, x.shape, scale);
+  const ScaleIndex zero_index(c.attributes, x.shape, c.has(2) ? c.inputs[2] : scale);
   const Reader read(x);
   const Writer write(y);
   for_each_position(y.count(), c.wanted, [&](int64_t position) {
-    const int64_t at = index.at(position);
-    const double zero =
-        load_zero ? load_zero(c.inputs[2].data, c.inputs[2].count() == 1 ? 0 : at) : 0.0;
-    store(y.data, write.offset(position),
-          (load(x.data, read.offset(position)) - zero) * load_scale(scale.data, at));
+    const double zero = load_zero ? load_zero(c.inputs[2].data, zero_index.at(position)) : 0.0;
+    const double value = load(x.data, read.offset(position)) - zero;
+    store(y.data, write.offset(position), value * load_scale(scale.data, index.at(position)));
   });
   return Status::ok();
 }

@@ -37,6 +37,13 @@ Status evaluate(const EvalContext& c) {
   const Shape slice_from(x.strides.begin() + batch + width, x.strides.end());
   const Shape slice_to(y.strides.begin() + outer.size(), y.strides.end());
   const Reader read(indices);
+  for (int64_t d = 0; d < batch; ++d) {
+    if (indices.shape[d] > x.shape[d]) {
+      return invalid_argument(
+          "gather_nd: batch axis {} of the indices is {} long, that of the input {}", d,
+          indices.shape[d], x.shape[d]);
+    }
+  }
   std::vector<int64_t> at(outer.size());
   int64_t tuples = 1;
   for (const int64_t extent : outer) tuples *= extent;

@@ -30,6 +30,10 @@ Status infer(InferContext& c) {
 
 Status evaluate(const EvalContext& c) {
   const TensorView &x = c.inputs[0], &y = c.outputs[0];
+  const int64_t expected = x.rank() > 1 ? x.shape[1] : 1;
+  for (size_t i = 1; i < 3; ++i) {
+    STOKER_TRY(check_count(c.inputs[i], expected, "instance_normalization", "a parameter"));
+  }
   const std::vector<double> scale = to_doubles(c.inputs[1]), bias = to_doubles(c.inputs[2]);
   const double epsilon = c.attributes.get_float("epsilon", 1e-5f);
   const LoadDouble load = load_double(x.dtype);

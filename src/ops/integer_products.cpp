@@ -61,6 +61,13 @@ Status matmul_integers(const IntegerProduct& p, std::span<const int64_t> wanted,
   return Status::ok();
 }
 
+Status check_quantized(const EvalContext& c, int64_t channels, const char* op) {
+  for (const size_t i : {1, 6, 7})
+    STOKER_TRY(check_count(c.inputs[i], 1, op, "a scale or zero point"));
+  if (c.inputs[4].count() == 1) return Status::ok();
+  return check_count(c.inputs[4], channels, op, "the weight's scale");
+}
+
 Requantize::Requantize(const TensorView& a_scale, const TensorView& b_scale,
                        const TensorView& y_scale, const TensorView& y_zero, DType dtype)
     : zero_(y_zero.present() ? load_int(y_zero.dtype)(y_zero.data, 0) : 0),

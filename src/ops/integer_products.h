@@ -21,6 +21,9 @@ Status convolve_integers(const Attributes& attributes, const IntegerProduct& p,
 Status matmul_integers(const IntegerProduct& p, std::span<const int64_t> wanted,
                        const StoreSum& store);
 
+// Scales and output zero point (inputs 1, 4, 6, 7) of a qlinear op: scalars, b's scale per channel.
+Status check_quantized(const EvalContext& c, int64_t channels, const char* op);
+
 // Scales of a quantized product y = q(sum * a_scale * b_scale / y_scale), b's per output channel or
 // one.
 class Requantize {

@@ -83,6 +83,7 @@ Status evaluate(const EvalContext& c) {
     before[axis] = pads[i];
     after[axis] = pads[i + axes.size()];
   }
+  if (c.has(2)) STOKER_TRY(check_count(c.inputs[2], 1, "pad", "the fill value"));
   IndexMaps maps(x.shape.size());
   for (size_t d = 0; d < maps.size(); ++d) {
     // A negative pad takes elements away before the others are repeated.

@@ -35,6 +35,7 @@ Status infer(InferContext& c) {
 
 Status evaluate(const EvalContext& c) {
   const TensorView& y = c.outputs[0];
+  STOKER_TRY(check_quantized(c, y.rank() > 0 ? y.shape.back() : 1, "qlinear_matmul"));
   const Writer write(y);
   const Requantize requantize(c.inputs[1], c.inputs[4], c.inputs[6], c.inputs[7], y.dtype);
   const IntegerProduct p{c.inputs[0], c.inputs[3], y, &c.inputs[2], &c.inputs[5]};

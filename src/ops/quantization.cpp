@@ -32,6 +32,31 @@ Status check_scale(const InferContext& c, const char* op) {
   return Status::ok();
 }
 
+Status check_scale_shapes(const EvalContext& c, const char* op) {
+  const Shape& x = c.inputs[0].shape;
+  const int64_t rank = static_cast<int64_t>(x.size());
+  const int64_t axis = wrap_axis(c.attributes.get_int("axis", 1), rank);
+  const int64_t block = c.attributes.get_int("block_size");
+  for (size_t i = 1; i < 3; ++i) {
+    if (!c.has(i) || c.inputs[i].count() == 1) continue;
+    const Shape& scale = c.inputs[i].shape;
+    bool fits = axis >= 0 && axis < rank;
+    if (block > 0 && fits) {
+      fits = scale.size() == x.size();
+      for (int64_t d = 0; fits && d < rank; ++d) {
+        fits = d == axis ? scale[d] >= (x[d] + block - 1) / block : scale[d] == x[d];
+      }
+    } else {
+      fits = fits && scale.size() == 1 && scale[0] == x[axis];
+    }
+    if (!fits) {
+      return invalid_argument("{}: input {} of shape {} does not fit the tensor {}", op, i,
+                              shape_text(scale), shape_text(x));
+    }
+  }
+  return Status::ok();
+}
+
 ScaleIndex::ScaleIndex(const Attributes& attributes, const Shape& shape, const TensorView& scale)
     : shape_(shape), strides_(shape.size(), 0) {
   if (scale.count() == 1) return;

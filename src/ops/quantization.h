@@ -10,6 +10,9 @@ namespace stoker {
 // Checks x, scale and the optional zero point (inputs 0, 1, 2) against axis and block_size.
 Status check_scale(const InferContext& c, const char* op);
 
+// The same for the sizes that only the evaluation knows.
+Status check_scale_shapes(const EvalContext& c, const char* op);
+
 // Strides that give every element of x (shape) its scale: one for all, one per index of an axis, or
 // one per block of an axis.
 class ScaleIndex {

@@ -32,6 +32,7 @@ Status infer(InferContext& c) {
 
 Status evaluate(const EvalContext& c) {
   const TensorView &x = c.inputs[0], &scale = c.inputs[1], &y = c.outputs[0];
+  STOKER_TRY(check_scale_shapes(c, "quantize_linear"));
   const bool in_double = x.dtype == DType::kF64;
   const bool saturate = c.attributes.get_int("saturate", 1) != 0;
   const LoadDouble load = load_double(x.dtype), load_scale = load_double(scale.dtype);
@@ -40,18 +41,18 @@ Status evaluate(const EvalContext& c) {
   const StoreDouble store_float =
       saturate ? store_double(y.dtype) : store_double_unsaturated(y.dtype);
   const ScaleIndex index(c.attributes, x.shape, scale);
+  const ScaleIndex zero_index(c.attributes, x.shape, c.has(2) ? c.inputs[2] : scale);
   const Reader read(x);
   const Writer write(y);
   for_each_position(y.count(), c.wanted, [&](int64_t position) {
-    const int64_t at = index.at(position);
-    const double value = load(x.data, read.offset(position)), s = load_scale(scale.data, at);
+    const double value = load(x.data, read.offset(position));
+    const double s = load_scale(scale.data, index.at(position));
     const double quotient =
         in_double ? value / s
                   : static_cast<double>(static_cast<float>(value) / static_cast<float>(s));
     const int64_t out = write.offset(position);
     if (is_integer(y.dtype)) {
-      const int64_t zero =
-          load_zero ? load_zero(c.inputs[2].data, c.inputs[2].count() == 1 ? 0 : at) : 0;
+      const int64_t zero = load_zero ? load_zero(c.inputs[2].data, zero_index.at(position)) : 0;
       store(y.data, out, quantize_to_integer(std::nearbyint(quotient), zero, y.dtype));
     } else {
       store_float(y.data, out, quotient);

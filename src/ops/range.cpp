@@ -67,6 +67,7 @@ Status infer(InferContext& c) {
 
 Status evaluate(const EvalContext& c) {
   const TensorView& y = c.outputs[0];
+  for (const TensorView& bound : c.inputs) STOKER_TRY(check_count(bound, 1, "range", "a bound"));
   const Writer write(y);
   if (is_integer(y.dtype)) {
     const uint64_t start = static_cast<uint64_t>(Reader(c.inputs[0]).integer(0));

@@ -164,6 +164,11 @@ Status run_recurrent(const EvalContext& c, const RecurrentShape& s, int c_index,
   const bool cells = c_index >= 0 && c.has(static_cast<size_t>(c_index));
   const std::vector<double> c0 =
       cells ? to_doubles(c.inputs[c_index]) : std::vector<double>(states, 0.0);
+  if (h0.size() != states || c0.size() != states ||
+      static_cast<int64_t>(lengths.size()) != s.batch) {
+    return invalid_argument("the initial states or sequence lengths do not fit a batch of {}",
+                            s.batch);
+  }
   std::vector<double> y(static_cast<size_t>(s.steps) * states, 0.0), last_h(states), last_c(states);
   const bool reverse_all = c.attributes.get_string("direction", "forward") == "reverse";
   for (int64_t d = 0; d < s.directions; ++d) {

@@ -162,6 +162,7 @@ Status evaluate(const EvalContext& c) {
   const TensorView &x = c.inputs[0], &y = c.outputs[0];
   const std::vector<ResizeAxis> axes = resize_axes(c);
   if (y.count() == 0) return Status::ok();
+  if (x.count() == 0) return invalid_argument("resize: the input is empty");
   if (c.attributes.get_string("mode", "nearest") == "nearest") {
     IndexMaps maps(axes.size());
     for (size_t d = 0; d < axes.size(); ++d) {

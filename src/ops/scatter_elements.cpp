@@ -46,6 +46,7 @@ Status evaluate(const EvalContext& c) {
           indices.shape[d], x.shape[d]);
     }
   }
+  STOKER_TRY(check_count(updates, indices.count(), "scatter_elements", "updates"));
   const Reader index(indices), update(updates);
   const Scatter scatter(reduction, y, updates);
   std::vector<int64_t> at(x.shape.size());

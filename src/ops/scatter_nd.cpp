@@ -45,6 +45,9 @@ Status evaluate(const EvalContext& c) {
                    {Shape(y.strides.begin() + width, y.strides.end()),
                     Shape(updates.strides.begin() + outer.size(), updates.strides.end())}};
   const Reader read(indices);
+  int64_t expected = slice.count();
+  for (const int64_t extent : outer) expected *= extent;
+  STOKER_TRY(check_count(updates, expected, "scatter_nd", "updates"));
   const Scatter scatter(reduction, y, updates);
   std::vector<int64_t> at(outer.size());
   int64_t tuples = 1;

@@ -136,6 +136,9 @@ Status infer(InferContext& c) {
 Status evaluate(const EvalContext& c) {
   const TensorView &x = c.inputs[0], &y = c.outputs[0];
   const std::vector<int64_t> starts = to_ints(c.inputs[1]), ends = to_ints(c.inputs[2]);
+  for (size_t i = 2; i < c.inputs.size(); ++i) {
+    if (c.has(i)) STOKER_TRY(check_count(c.inputs[i], c.inputs[1].count(), "slice", "a bound"));
+  }
   StridedBlock from{0, x.strides};
   for (size_t i = 0; i < starts.size(); ++i) {
     const int64_t axis =

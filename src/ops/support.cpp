@@ -177,6 +177,12 @@ Status check_broadcast(const Shape& shape, std::initializer_list<const TensorVie
   return Status::ok();
 }
 
+Status check_count(const TensorView& view, int64_t count, const char* op, const char* what) {
+  if (view.count() == count) return Status::ok();
+  return invalid_argument("{}: {} has shape {}, expected {} elements", op, what,
+                          shape_text(view.shape), count);
+}
+
 SplitWalk split_walk(const Walk& walk, const std::vector<int64_t>& axes) {
   SplitWalk split;
   split.kept.strides.resize(walk.strides.size());

@@ -87,6 +87,8 @@ Walk broadcast_walk(const Shape& shape, const std::vector<const TensorView*>& op
 // An error when an operand does not broadcast to `shape`: extents that symbols hid while the graph
 // was inferred are known only now.
 Status check_broadcast(const Shape& shape, std::initializer_list<const TensorView*> operands);
+// An error when an operand has another number of elements than it must have, for the same reason.
+Status check_count(const TensorView& view, int64_t count, const char* op, const char* what);
 // Splits a walk into the axes that are kept and those in `axes` (sorted).
 struct SplitWalk {
   Walk kept, inner;

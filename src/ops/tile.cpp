@@ -30,7 +30,9 @@ Status infer(InferContext& c) {
 Status evaluate(const EvalContext& c) {
   const TensorView &x = c.inputs[0], &y = c.outputs[0];
   IndexMaps maps(y.shape.size());
+  if (x.count() == 0 && y.count() != 0) return invalid_argument("tile: the input is empty");
   for (size_t d = 0; d < maps.size(); ++d) {
+    if (x.shape[d] == 0) continue;
     for (int64_t i = 0; i < y.shape[d]; ++i) maps[d].push_back(i % x.shape[d]);
   }
   return copy_indexed(y, x, maps, {}, c.wanted);

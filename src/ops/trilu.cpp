@@ -17,6 +17,7 @@ Status infer(InferContext& c) {
 
 Status evaluate(const EvalContext& c) {
   const TensorView &x = c.inputs[0], &y = c.outputs[0];
+  if (c.has(1)) STOKER_TRY(check_count(c.inputs[1], 1, "trilu", "k"));
   const int64_t k = c.has(1) ? Reader(c.inputs[1]).integer(0) : 0;
   const bool upper = c.attributes.get_int("upper", 1) != 0;
   const Reader read(x);

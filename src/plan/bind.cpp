@@ -24,8 +24,13 @@ Result<TensorDesc> bind_tensor_desc(const EngineContents& contents, const PlanTe
     return desc;
   }
   STOKER_ASSIGN(desc.dims, evaluate_dims(tensor.dims, symbols));
-  STOKER_ASSIGN(const int64_t count, element_count(desc.dims));
-  (void)count;
+  // The stored count, padding included, must be countable before anybody computes it unchecked.
+  Shape stored = desc.dims;
+  if (desc.layout == Layout::kC16 && stored.size() > 1) {
+    if (stored[1] > INT64_MAX - kLaneCount) return invalid_argument("{} channels", stored[1]);
+    stored[1] = round_up(stored[1], kLaneCount);
+  }
+  STOKER_TRY(element_count(stored).status());
   return desc;
 }
 
@@ -117,12 +122,15 @@ class Binder {
     } else {
       bound.substituted = "tactic '" + step.tactic + "' is not in this library";
     }
+    std::string last;
     for (const Tactic* tactic : registry_.family(bound.desc.family())) {
       if (options_.reference_only && !tactic->reference) continue;
       Desc desc = bound.desc;
-      if (adapt_desc(*tactic, desc).is_ok()) return take(bound, tactic, std::move(desc), "");
+      const Status taken = adapt_desc(*tactic, desc);
+      if (taken.is_ok()) return take(bound, tactic, std::move(desc), "");
+      last = ": " + taken.message();
     }
-    return internal_error("no tactic takes {}", desc_key(bound.desc));
+    return corrupt_file("no tactic takes {}{}", desc_key(bound.desc), last);
   }
 
   Status take(BoundStep& bound, const Tactic* tactic, Desc desc, const std::string& config) {

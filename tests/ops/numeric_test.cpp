@@ -29,7 +29,9 @@ TEST(Numeric, EveryHalfSurvivesTheWayThroughFloat) {
       ASSERT_EQ(f32_to_f16(value), bits);
     }
     const float wide = bf16_to_f32(static_cast<uint16_t>(bits));
-    if (!std::isnan(wide)) ASSERT_EQ(f32_to_bf16(wide), bits);
+    if (!std::isnan(wide)) {
+      ASSERT_EQ(f32_to_bf16(wide), bits);
+    }
   }
 }
 
