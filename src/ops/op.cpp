@@ -3,6 +3,7 @@
 #include "ops/op.h"
 
 #include <algorithm>
+#include <new>
 
 #include "base/numeric.h"
 
@@ -230,7 +231,11 @@ Result<std::vector<Tensor>> evaluate_op(const Op& op, const Attributes& attribut
     outputs.push_back(std::move(tensor));
     out_views.push_back(view_of(outputs.back()));
   }
-  STOKER_TRY(op.evaluate({attributes, in_views, out_views}));
+  try {
+    STOKER_TRY(op.evaluate({attributes, in_views, out_views}));
+  } catch (const std::bad_alloc&) {
+    return error(StatusCode::kResourceExhausted, "no memory to evaluate {}", op.name);
+  }
   return outputs;
 }
 

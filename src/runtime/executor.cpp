@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <new>
 
 #include "base/memory.h"
 
@@ -27,6 +28,15 @@ class DenormalMode {
   static constexpr unsigned kFlushToZero = 0x8000, kDenormalsAreZero = 0x0040;
   const unsigned saved_;
 };
+
+// Reference evaluations allocate; running out of memory there must not end the process.
+Status launch_guarded(const Tactic& tactic, const Launch& launch) {
+  try {
+    return tactic.launch(launch);
+  } catch (const std::bad_alloc&) {
+    return error(StatusCode::kResourceExhausted, "no memory for {}", tactic.name);
+  }
+}
 
 }  // namespace
 
@@ -155,7 +165,7 @@ void Executor::launch(const StageItem& item, int worker) {
   launch.unit_begin = begin;
   launch.unit_end = end;
   const double start = profile_ ? now_ns() : 0;
-  const Status status = step.tactic->launch(launch);
+  const Status status = launch_guarded(*step.tactic, launch);
   if (profile_) worker_ns_[static_cast<size_t>(worker)][s] += now_ns() - start;
   if (!status.is_ok()) {
     std::lock_guard<std::mutex> lock(error_mutex_);
