@@ -62,7 +62,8 @@ build() {
 
 # gtest PROGRAM NAME: the tests of that name pass, and there is one.
 gtest() {
-  "build/tests/$1" --gtest_filter="*$2*" >"$log" 2>&1 || { tail -n 40 "$log" >&2; fail "$2: fails"; }
+  "build/tests/$1" --gtest_filter="*$2*" >"$log" 2>&1 ||
+    { tail -n 40 "$log" >&2; fail "$2: fails"; }
   grep -q 'PASSED.* 1 test' "$log" || fail "$2: no test of that name ran"
 }
 
