@@ -166,7 +166,8 @@ bool divide_exactly(const NodeT& a, const NodeT& b,
   if (b.terms.size() != 1) return false;
   const auto& [divisor, coefficient] = *b.terms.begin();
   for (const auto& [monomial, c] : a.terms) {
-    if (coefficient == 0 || c % coefficient != 0) return false;
+    if (coefficient == 0 || (coefficient == -1 && c == INT64_MIN)) return false;
+    if (c % coefficient != 0) return false;
     std::vector<std::string> rest = monomial;
     for (const auto& atom : divisor) {
       const auto it = std::find(rest.begin(), rest.end(), atom);

@@ -2,6 +2,8 @@
 // step at most, which must have finished before any reader starts, whatever the workers' speed.
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <set>
+#include <string>
 #include <vector>
 
 #include "base/status.h"
@@ -208,7 +210,19 @@ class OrderVerifier {
     return false;
   }
 
+  // Callers know ports by name: two of one name would share the caller's tensor.
+  static Status check_names(const std::vector<PlanPort>& ports, const char* what) {
+    std::set<std::string> names;
+    for (const PlanPort& port : ports) {
+      if (!names.insert(port.name).second)
+        return corrupt_file("{} '{}' stands twice", what, port.name);
+    }
+    return Status::ok();
+  }
+
   Status check_outputs() {
+    STOKER_TRY(check_names(program_.inputs, "input"));
+    STOKER_TRY(check_names(program_.outputs, "output"));
     std::vector<bool> given(count_);
     for (const PlanPort& port : program_.outputs) {
       if (!in_range(port.tensor))

@@ -98,6 +98,10 @@ Status emit_reduce(Builder& b, const Node& node) {
   }
   if (op == RegionOp::kReduceMean && !is_float(dtype)) return unsupported("integer means");
   STOKER_ASSIGN(const int x, b.of(node.inputs[0]));
+  if (axes.empty()) {  // a scalar is its own sum, mean, product and extreme
+    b.define(node.outputs[0], x);
+    return Status::ok();
+  }
   STOKER_TRY(b.reduce_over(axes));
   b.define(node.outputs[0], b.emit(op, dtype, x));
   return Status::ok();

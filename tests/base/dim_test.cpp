@@ -60,6 +60,10 @@ TEST(Dim, EvaluationErrorsAreErrors) {
   EXPECT_FALSE((N * N).evaluate({{"N", int64_t{1} << 40}}));
   EXPECT_FALSE((N + N).evaluate({{"N", INT64_MAX}}));
   EXPECT_FALSE(Dim::floor_div(N, H).evaluate({{"N", INT64_MIN}, {"H", -1}}));
+  for (const auto divide : {Dim::floor_div, Dim::ceil_div, Dim::mod}) {
+    EXPECT_FALSE(divide(Dim(INT64_MIN), Dim(-1)).evaluate({}));
+    EXPECT_FALSE(divide(Dim(1), Dim(0)).evaluate({}));
+  }
 }
 
 TEST(Dim, HostileTextIsRefused) {

@@ -38,6 +38,15 @@ TEST(Import, NamesOriginsAndTypes) {
   EXPECT_EQ(second->graph->nodes().front()->origins, std::vector<std::string>{"Relu_0"});
 }
 
+TEST(Import, OutputsStandOnce) {
+  ModelText model = relu_model();
+  *model.graph().add_output() = model.graph().output(0);
+  const auto imported = import_text(model);
+  ASSERT_FALSE(imported.is_ok());
+  EXPECT_EQ(imported.status().code(), StatusCode::kInvalidModel);
+  EXPECT_NE(imported.status().message().find("graph output 'y' stands twice"), std::string::npos);
+}
+
 TEST(Import, SymbolsStayApart) {
   ModelText model(17);
   model.input("a", {"batch size", "batch-size", "", "-1"});

@@ -244,7 +244,13 @@ void Converter::check_declared(Scope& scope, const std::string& name, Value* val
 }
 
 void Converter::convert_outputs(const onnx::GraphProto& proto, Scope& scope) {
+  std::set<std::string> seen;
   for (const auto& info : proto.output()) {
+    if (!seen.insert(info.name()).second) {
+      problem(StatusCode::kInvalidModel,
+              fmt::format("graph output '{}' stands twice", info.name()));
+      continue;
+    }
     const auto found = lookup(scope, info.name());
     if (!found) {
       problem(StatusCode::kInvalidModel,
