@@ -17,14 +17,26 @@ fail() {
   exit 1
 }
 
+# Brings the copy up to date. Only files with other contents are written, so that only what changed
+# is built again; they get the present time, since a file may be older than the last build of it.
 copy_tree() {
-  mkdir -p "$tree"
-  find "$tree" -mindepth 1 -maxdepth 1 ! -name build -exec rm -rf {} +
-  # Times are kept, so that only what changed is built again.
+  local fresh=$tree.fresh name
+  rm -rf "$fresh" "$tree/.git"
+  mkdir -p "$tree" "$fresh"
   (cd "$source_folder" &&
     if [ -e .git ]; then git -c safe.directory='*' ls-files -co --exclude-standard -z
     else find . -type f -not -path './build*' -not -path './.venv/*' -not -path './.cache/*' -print0
-    fi | tar --null --ignore-failed-read -T - -cf -) | tar -C "$tree" -xf -
+    fi | tar --null --ignore-failed-read -T - -cf -) | tar -C "$fresh" -xf -
+  (cd "$tree" && find . -type f -not -path './build/*') | while read -r name; do
+    [ -e "$fresh/$name" ] || rm "$tree/$name"
+  done
+  (cd "$fresh" && find . -type f) | while read -r name; do
+    cmp -s "$fresh/$name" "$tree/$name" && continue
+    mkdir -p "$(dirname "$tree/$name")"
+    rm -f "$tree/$name"
+    cp "$fresh/$name" "$tree/$name"
+  done
+  rm -rf "$fresh"
   cd "$tree"
   git init -q
   commit
