@@ -61,6 +61,7 @@ TEST(RoundTrip, ZooNetworks) {
 
 TEST(RoundTrip, TrainedNetworks) {
   const std::filesystem::path folder = std::filesystem::path(STOKER_TEST_DATA) / "models";
+  // The trained models are no part of the project; the zoo above always runs.
   if (!std::filesystem::is_directory(folder)) GTEST_SKIP() << "no test data under " << folder;
   int count = 0;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
