@@ -2,7 +2,6 @@
 #include "api/oracle.h"
 
 #include "lower/lowered.h"
-#include "plan/bind.h"
 
 namespace stoker {
 
@@ -10,22 +9,13 @@ Status RegistryOracle::has_tactic(const Node& node) const {
   STOKER_ASSIGN(const LoweredStep step, lower_node(node));
   if (step.alias) return Status::ok();
   STOKER_ASSIGN(const Desc desc, lowered_desc(step, optimum_));
+  std::vector<TacticRefusal> refusals;
+  for (const TacticOption& option : tactic_options(desc, registry_, false, &refusals)) {
+    if (!option.tactic->reference) return Status::ok();
+  }
   std::string reasons;
-  for (const Tactic* tactic : registry_.family(desc.family())) {
-    if (tactic->reference) continue;
-    std::vector<std::vector<Layout>> choices{{}};
-    if (tactic->layouts) choices = tactic->layouts(desc);
-    Status last = unsupported("no layout");
-    for (const std::vector<Layout>& layouts : choices) {
-      Desc candidate = desc;
-      for (size_t i = 0; i < layouts.size(); ++i) {
-        const size_t inputs = candidate.inputs.size();
-        (i < inputs ? candidate.inputs[i] : candidate.outputs[i - inputs]).layout = layouts[i];
-      }
-      last = adapt_desc(*tactic, candidate);
-      if (last.is_ok()) return last;
-    }
-    reasons += (reasons.empty() ? "" : "; ") + std::string(tactic->name) + ": " + last.message();
+  for (const TacticRefusal& refusal : refusals) {
+    reasons += (reasons.empty() ? "" : "; ") + refusal.tactic + ": " + refusal.reason;
   }
   return unsupported("{}", reasons.empty() ? "no tactic but the reference" : reasons);
 }

@@ -112,8 +112,6 @@ Status supports_fallback(const Desc& desc) {
   return check_fallback_types(*op, desc);
 }
 
-std::vector<Config> one_config(const Desc&) { return {Config{}}; }
-
 // ---- launch.
 
 Status launch_computed(const Launch& l) {
@@ -161,7 +159,6 @@ Tactic reference(const char* name, Family family, Status (*supports)(const Desc&
   tactic.family = family;
   tactic.reference = true;
   tactic.supports = supports;
-  tactic.configs = one_config;
   tactic.launch = launch;
   return tactic;
 }

@@ -38,4 +38,8 @@ const Tactic* TacticRegistry::find(const std::string& name) const {
   return nullptr;
 }
 
+std::vector<Config> configs_of(const Tactic& tactic, const Desc& desc) {
+  return tactic.configs ? tactic.configs(desc) : std::vector<Config>{Config{}};
+}
+
 }  // namespace stoker

@@ -49,7 +49,7 @@ struct Tactic {
   // Ok, or why not: "input channels 3 are not a multiple of 16". Sees layouts, packings and
   // constants.
   Status (*supports)(const Desc& desc) = nullptr;
-  // Never empty for a supported desc; the first one is the default.
+  // Never empty for a supported desc; the first one is the default. Null: only the default Config.
   std::vector<Config> (*configs)(const Desc& desc) = nullptr;
   // Packing wanted for constant input `index`; null function: kNone for all.
   Packing (*packing)(const Desc& desc, int index) = nullptr;
@@ -66,6 +66,9 @@ struct Tactic {
   // An error for data-dependent faults only (an index outside its table).
   Status (*launch)(const Launch& launch) = nullptr;
 };
+
+// The configs of a tactic for a desc that it supports; never empty.
+std::vector<Config> configs_of(const Tactic& tactic, const Desc& desc);
 
 // The CPU lists, one per ISA level, and the reference tactics, which exist once.
 std::span<const Tactic> cpu_tactics_baseline();

@@ -1,18 +1,9 @@
 // transpose, slice and concat -> the copy family.
 // SPDX-License-Identifier: Apache-2.0
-#include <numeric>
-
 #include "lower/lowered.h"
 
 namespace stoker {
 namespace {
-
-CopyParams identity_copy(int rank) {
-  CopyParams params;
-  params.perm.resize(static_cast<size_t>(rank));
-  std::iota(params.perm.begin(), params.perm.end(), 0);
-  return params;
-}
 
 Result<LoweredStep> lower_transpose(const Node& node) {
   CopyParams params = identity_copy(node.inputs[0]->type.rank());
@@ -53,7 +44,7 @@ Result<LoweredStep> lower_slice(const Node& node) {
     if (!given) return unsupported("computed steps");
     steps = *given;
   }
-  CopyParams params = identity_copy(static_cast<int>(rank));
+  CopyParams params = identity_copy(rank);
   params.steps.assign(dims.size(), 1);
   LoweredStep step;
   step.param_dims.assign(dims.size(), Dim(0));

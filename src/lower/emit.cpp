@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <functional>
-#include <numeric>
 
 namespace stoker {
 
@@ -124,18 +123,16 @@ Status Emitter::output(const std::string& name, const Value* value) {
   step.place = options_.place;
   step.inputs = {id};
   step.outputs = {static_cast<int32_t>(program_.tensors.size())};
-  if (copy.dtype == DType::kString || copy.dims.empty() || dtype_bits(copy.dtype) < 8) {
-    step.params = FallbackParams{"identity", {}};
-  } else {
-    CopyParams params;
-    params.perm.resize(copy.dims.size());
-    std::iota(params.perm.begin(), params.perm.end(), 0);
-    step.params = std::move(params);
-  }
+  step.params = whole_copy(copy);
   program_.outputs.push_back({name, step.outputs[0]});
   program_.tensors.push_back(std::move(copy));
   program_.steps.push_back(std::move(step));
   return Status::ok();
+}
+
+Params whole_copy(const PlanTensor& tensor) {
+  if (tensor.dims.empty() || dtype_bits(tensor.dtype) < 8) return FallbackParams{"identity", {}};
+  return identity_copy(static_cast<int64_t>(tensor.dims.size()));
 }
 
 WeightRecipe recipe_of(const Value* value) {

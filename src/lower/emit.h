@@ -1,4 +1,4 @@
-// The writer of a plan program; used by lower_graph only.
+// The writer of a plan program.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -30,6 +30,10 @@ class Emitter {
   PlanProgram program_;
   std::map<const Value*, int32_t> tensors_;
 };
+
+// Parameters of a step that copies the tensor whole; scalars and sub-byte elements, which the copy
+// family does not take, go through the identity op.
+Params whole_copy(const PlanTensor& tensor);
 
 // The recipe of a constant: the nodes that lead to it from the model's own weights.
 WeightRecipe recipe_of(const Value* value);

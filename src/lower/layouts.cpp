@@ -5,7 +5,6 @@
 // descent from two starts (blocked wherever possible, plain everywhere), the cheaper result wins.
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <numeric>
 
 #include "lower/lower_graph.h"
 #include "plan/bind.h"
@@ -13,14 +12,7 @@
 namespace stoker {
 namespace {
 
-constexpr double kFlopsPerSecond = 60e9, kBytesPerSecond = 12e9, kCopyOverhead = 2e-6,
-                 kReferencePenalty = 60;
-
-double model_cost(const Desc& desc, const Tactic& tactic, int rank) {
-  const Work work = desc_work(desc);
-  const double base = std::max(work.flops / kFlopsPerSecond, work.bytes / kBytesPerSecond) + 0.5e-6;
-  return base * (tactic.reference ? kReferencePenalty : 1.0 + rank);
-}
+constexpr double kBytesPerSecond = 12e9, kCopyOverhead = 2e-6;
 
 class LayoutSolver {
  public:
@@ -247,10 +239,7 @@ class LayoutSolver {
     step.place = copy.place;
     step.inputs = {tensor};
     step.outputs = {it->second};
-    CopyParams params;
-    params.perm.resize(copy.dims.size());
-    std::iota(params.perm.begin(), params.perm.end(), 0);
-    step.params = std::move(params);
+    step.params = identity_copy(static_cast<int64_t>(copy.dims.size()));
     steps.push_back(std::move(step));
     program_.tensors.push_back(std::move(copy));
     return it->second;
@@ -298,48 +287,6 @@ class LayoutSolver {
 };
 
 }  // namespace
-
-std::vector<TacticOption> tactic_options(const EngineContents& contents, const PlanProgram& program,
-                                         const PlanStep& step, const TacticRegistry& registry,
-                                         bool fixed, std::vector<TacticRefusal>* refusals) {
-  std::vector<TacticOption> options;
-  auto desc = bind_desc(contents, program, step, optimum_of(contents));
-  if (!desc) return options;
-  const size_t operands = desc->inputs.size() + desc->outputs.size();
-  const auto tensor = [](Desc& d, size_t i) -> TensorDesc& {
-    return i < d.inputs.size() ? d.inputs[i] : d.outputs[i - d.inputs.size()];
-  };
-  std::vector<Layout> current;
-  for (size_t i = 0; i < operands; ++i) current.push_back(tensor(*desc, i).layout);
-  int rank = 0;
-  for (const Tactic* tactic : registry.family(desc->family())) {
-    std::vector<std::vector<Layout>> choices{std::vector<Layout>(operands, Layout::kPlain)};
-    if (fixed) {
-      choices = {current};
-    } else if (tactic->layouts) {
-      choices = tactic->layouts(*desc);
-    }
-    bool taken = false;
-    std::string reason = "takes none of the layouts";
-    for (std::vector<Layout>& layouts : choices) {
-      if (layouts.size() != operands) continue;
-      TacticOption option{tactic, layouts, *desc, 0};
-      for (size_t i = 0; i < operands; ++i) tensor(option.desc, i).layout = layouts[i];
-      if (const Status status = adapt_desc(*tactic, option.desc); !status) {
-        reason = status.message();
-        continue;
-      }
-      option.cost = model_cost(option.desc, *tactic, rank);
-      options.push_back(std::move(option));
-      taken = true;
-    }
-    if (taken)
-      ++rank;
-    else if (refusals)
-      refusals->push_back({tactic->name, reason});
-  }
-  return options;
-}
 
 Status assign_layouts(EngineContents& contents, const TacticRegistry& registry, bool allow_blocked,
                       const LayoutDecisions& decisions) {

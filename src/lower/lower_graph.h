@@ -43,6 +43,10 @@ struct TacticOption {
 struct TacticRefusal {
   std::string tactic, reason;
 };
+// Options of a desc, by the registry's order. `fixed`: only those with the layouts it has now.
+std::vector<TacticOption> tactic_options(const Desc& desc, const TacticRegistry& registry,
+                                         bool fixed,
+                                         std::vector<TacticRefusal>* refusals = nullptr);
 // Options of a step at the optimum shape. `fixed`: only those with the layouts that the tensors
 // have now.
 std::vector<TacticOption> tactic_options(const EngineContents& contents, const PlanProgram& program,

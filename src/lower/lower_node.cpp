@@ -98,12 +98,7 @@ Result<Desc> lowered_desc(const LoweredStep& step, const SymbolValues& symbols) 
   Desc desc;
   desc.params = step.params;
   STOKER_ASSIGN(auto param_values, evaluate_dims(step.param_dims, symbols));
-  if (!param_values.empty()) {
-    if (auto* region = std::get_if<RegionParams>(&desc.params))
-      region->extents = std::move(param_values);
-    else if (auto* copy = std::get_if<CopyParams>(&desc.params))
-      copy->starts = std::move(param_values);
-  }
+  set_param_values(desc.params, std::move(param_values));
   for (const LoweredOperand& operand : step.inputs) {
     TensorDesc tensor;
     if (operand.frozen) {

@@ -1,9 +1,8 @@
 // Copies between places.
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <numeric>
 
-#include "lower/lower_graph.h"
+#include "lower/emit.h"
 
 namespace stoker {
 namespace {
@@ -59,14 +58,7 @@ class Transfers {
     step.place = place;
     step.inputs = {from};
     step.outputs = {to};
-    if (at(to).dims.empty() || dtype_bits(at(to).dtype) < 8) {
-      step.params = FallbackParams{"identity", {}};
-      return step;
-    }
-    CopyParams params;
-    params.perm.resize(at(to).dims.size());
-    std::iota(params.perm.begin(), params.perm.end(), 0);
-    step.params = std::move(params);
+    step.params = whole_copy(at(to));
     return step;
   }
 

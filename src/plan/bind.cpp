@@ -136,7 +136,7 @@ class Binder {
   Status take(BoundStep& bound, const Tactic* tactic, Desc desc, const std::string& config) {
     bound.tactic = tactic;
     bound.desc = std::move(desc);
-    const std::vector<Config> configs = tactic->configs(bound.desc);
+    const std::vector<Config> configs = configs_of(*tactic, bound.desc);
     if (configs.empty()) return internal_error("tactic {} has no config", tactic->name);
     bound.config = configs.front();
     for (const Config& candidate : configs) {
@@ -277,13 +277,8 @@ Result<Desc> bind_desc(const EngineContents& contents, const PlanProgram& progra
                        const PlanStep& step, const SymbolValues& symbols) {
   Desc desc;
   desc.params = step.params;
-  if (!step.param_dims.empty()) {
-    STOKER_ASSIGN(auto values, evaluate_dims(step.param_dims, symbols));
-    if (auto* region = std::get_if<RegionParams>(&desc.params))
-      region->extents = std::move(values);
-    else if (auto* copy = std::get_if<CopyParams>(&desc.params))
-      copy->starts = std::move(values);
-  }
+  STOKER_ASSIGN(auto values, evaluate_dims(step.param_dims, symbols));
+  set_param_values(desc.params, std::move(values));
   for (const auto* operands : {&step.inputs, &step.outputs}) {
     auto& list = operands == &step.inputs ? desc.inputs : desc.outputs;
     for (const int32_t id : *operands) {

@@ -92,7 +92,7 @@ class Contest {
     for (const TacticOption& option : options) {
       if (option.tactic->reference && (options.size() > 1 && !options_.reference_only)) continue;
       if (options_.reference_only && !option.tactic->reference) continue;
-      for (const Config& config : option.tactic->configs(option.desc)) {
+      for (const Config& config : configs_of(*option.tactic, option.desc)) {
         outcome.candidates.push_back({option.tactic, config, option.desc, {}});
       }
     }
@@ -218,7 +218,7 @@ class Contest {
       if (!option.tactic->reference) continue;
       outcome.winner = outcome.candidates.size();
       outcome.candidates.push_back(
-          {option.tactic, option.tactic->configs(option.desc).front(), option.desc, {}});
+          {option.tactic, configs_of(*option.tactic, option.desc).front(), option.desc, {}});
       return Status::ok();
     }
     return internal_error(

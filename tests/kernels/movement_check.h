@@ -28,7 +28,7 @@ inline Buffer random_bytes(const TensorDesc& desc, std::mt19937& random) {
 inline Status launch_cut(const Tactic& tactic, const Desc& desc, const std::vector<Buffer>& inputs,
                          const Buffer& output, int pieces) {
   STOKER_TRY(tactic.supports(desc));
-  const Config config = tactic.configs(desc).front();
+  const Config config = configs_of(tactic, desc).front();
   const auto prepared = tactic.prepare ? tactic.prepare(desc, config) : nullptr;
   const int64_t units = tactic.units ? tactic.units(desc, config, prepared.get(), 0) : 1;
   std::vector<const void*> in;

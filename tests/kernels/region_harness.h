@@ -79,7 +79,7 @@ inline Outcome launch_all(const Tactic& tactic, const Desc& desc, const std::vec
   Outcome outcome;
   outcome.status = tactic.supports(desc);
   if (!outcome.status) return outcome;
-  const Config config = tactic.configs(desc).front();
+  const Config config = configs_of(tactic, desc).front();
   const auto prepared = tactic.prepare ? tactic.prepare(desc, config) : nullptr;
   const Workspace need = tactic.workspace ? tactic.workspace(desc, config) : Workspace{};
   const int64_t units = tactic.units ? tactic.units(desc, config, prepared.get(), 0) : 1;

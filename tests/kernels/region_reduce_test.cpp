@@ -151,7 +151,7 @@ TEST(RegionTile, MayWriteOverAnInput) {
       const Outcome apart = launch_all(*tactic, desc, {xs, ys}, 1);
       const Buffer over(xs.bytes()), other(xs.bytes());
       std::memcpy(over.data(), xs.data(), static_cast<size_t>(xs.bytes()));
-      const Config config = tactic->configs(desc).front();
+      const Config config = configs_of(*tactic, desc).front();
       const auto prepared = tactic->prepare(desc, config);
       const Buffer worker(tactic->workspace(desc, config).per_worker_bytes);
       const void* in[] = {over.data(), ys.data()};

@@ -164,7 +164,7 @@ inline RunResult run_tactic(const Tactic& tactic, Desc desc, const std::vector<T
   }
   if (const Status status = check_desc(desc); !status) return {status.at("check_desc"), Buffer()};
   if (const Status status = tactic.supports(desc); !status) return {status, Buffer()};
-  const Config config = tactic.configs(desc).front();
+  const Config config = configs_of(tactic, desc).front();
   const auto prepared = tactic.prepare ? tactic.prepare(desc, config) : nullptr;
   const Workspace need = tactic.workspace ? tactic.workspace(desc, config) : Workspace{};
   const Buffer shared(need.shared_bytes, 0xee);

@@ -11,6 +11,7 @@
 #include "base/file.h"
 #include "device/isa.h"
 #include "ir/graph.h"
+#include "runtime/executor.h"
 #include "runtime/loaded_engine.h"
 #include "stoker/builder.h"
 #include "tune/decisions.h"
@@ -237,6 +238,20 @@ TEST_F(EngineTest, NullDevicePlansTransfersAndCountsTime) {
   EXPECT_GT(placed, 2u);
   const auto found = engine->run(inputs(1));
   ASSERT_TRUE(found) << found.status().message();
+  // The virtual clock depends on the work alone: equal runs take equal time, a larger batch more.
+  const auto virtual_ns = [&](int64_t batch, int runs) {
+    auto executor = Executor::create(*engine->impl().bind({{batch, 1, 28, 28}}));
+    EXPECT_TRUE(executor);
+    TensorMap in = inputs(batch);
+    Tensor out = *Tensor::allocate(DType::kF32, {batch, 10});
+    (*executor)->set_input(0, in.begin()->second.data());
+    (*executor)->set_output(0, out.data());
+    for (int i = 0; i < runs; ++i) EXPECT_TRUE((*executor)->run(engine->impl().pool()));
+    return (*executor)->virtual_ns();
+  };
+  EXPECT_GT(virtual_ns(1, 1), 0);
+  EXPECT_NEAR(virtual_ns(1, 4), 4 * virtual_ns(1, 1), 1);
+  EXPECT_GT(virtual_ns(512, 1), virtual_ns(1, 1));
 }
 
 TEST_F(EngineTest, BuildsForAnAbsentOrLowerTarget) {

@@ -64,7 +64,6 @@ STOKER_INLINE PartM to_i32(PartF a) { return _mm512_cvtps_epi32(a); }
 STOKER_INLINE PartM madd16(PartM a, PartM b) { return _mm512_madd_epi16(a, b); }
 STOKER_INLINE PartM shift_left16(PartM a) { return _mm512_slli_epi16(a, 8); }
 STOKER_INLINE PartM shift_right16(PartM a) { return _mm512_srai_epi16(a, 8); }
-STOKER_INLINE PartM shift_right_logical16(PartM a) { return _mm512_srli_epi16(a, 8); }
 #elif defined(__AVX2__)
 STOKER_INLINE PartF load(const float* p) { return _mm256_loadu_ps(p); }
 STOKER_INLINE void store(float* p, PartF a) { _mm256_storeu_ps(p, a); }
@@ -82,7 +81,6 @@ STOKER_INLINE PartM to_i32(PartF a) { return _mm256_cvtps_epi32(a); }
 STOKER_INLINE PartM madd16(PartM a, PartM b) { return _mm256_madd_epi16(a, b); }
 STOKER_INLINE PartM shift_left16(PartM a) { return _mm256_slli_epi16(a, 8); }
 STOKER_INLINE PartM shift_right16(PartM a) { return _mm256_srai_epi16(a, 8); }
-STOKER_INLINE PartM shift_right_logical16(PartM a) { return _mm256_srli_epi16(a, 8); }
 #else
 STOKER_INLINE PartF load(const float* p) { return _mm_loadu_ps(p); }
 STOKER_INLINE void store(float* p, PartF a) { _mm_storeu_ps(p, a); }
@@ -107,7 +105,6 @@ STOKER_INLINE PartM to_i32(PartF a) { return _mm_cvtps_epi32(a); }
 STOKER_INLINE PartM madd16(PartM a, PartM b) { return _mm_madd_epi16(a, b); }
 STOKER_INLINE PartM shift_left16(PartM a) { return _mm_slli_epi16(a, 8); }
 STOKER_INLINE PartM shift_right16(PartM a) { return _mm_srai_epi16(a, 8); }
-STOKER_INLINE PartM shift_right_logical16(PartM a) { return _mm_srli_epi16(a, 8); }
 #endif
 }  // namespace part
 
@@ -209,10 +206,6 @@ STOKER_INLINE VecI even_signed(VecI a) {
 }
 STOKER_INLINE VecI odd_signed(VecI a) {
   STOKER_PARTS(a.v[i] = (PartI)part::shift_right16((PartM)a.v[i]));
-  return a;
-}
-STOKER_INLINE VecI odd_unsigned(VecI a) {
-  STOKER_PARTS(a.v[i] = (PartI)part::shift_right_logical16((PartM)a.v[i]));
   return a;
 }
 STOKER_INLINE VecF to_f32(VecI a) {

@@ -3,6 +3,7 @@
 #include "kernels/desc/desc.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "base/hash.h"
 #include "base/status.h"
@@ -199,6 +200,19 @@ std::vector<int64_t> resolve_pads(ConvParams::AutoPad auto_pad, const std::vecto
     resolved[rank + d] = total - resolved[d];
   }
   return resolved;
+}
+
+CopyParams identity_copy(int64_t rank) {
+  CopyParams params;
+  params.perm.resize(static_cast<size_t>(rank));
+  std::iota(params.perm.begin(), params.perm.end(), 0);
+  return params;
+}
+
+void set_param_values(Params& params, std::vector<int64_t> values) {
+  if (values.empty()) return;
+  if (auto* region = std::get_if<RegionParams>(&params)) region->extents = std::move(values);
+  if (auto* copy = std::get_if<CopyParams>(&params)) copy->starts = std::move(values);
 }
 
 }  // namespace stoker

@@ -60,6 +60,9 @@ struct CopyParams {
   int64_t concat_axis = -1;
 };
 
+// The copy that moves everything as it stands: a change of layout or place.
+CopyParams identity_copy(int64_t rank);
+
 // Y = X gathered along `axis` by integer indices (negative ones count from the end; out of range is
 // an error of the run). Operands: data, indices.
 struct GatherParams {
@@ -98,6 +101,10 @@ struct Desc {
     return std::get<T>(params);
   }
 };
+
+// Writes the values of a step's parameter expressions into its parameters: the extents of a region,
+// the starts of a copy. Nothing to do for an empty list.
+void set_param_values(Params& params, std::vector<int64_t> values);
 
 // Canonical one-line text: equal descs have equal keys. The timing cache's key.
 std::string desc_key(const Desc& desc);

@@ -301,7 +301,6 @@ Status supports_i8(const Desc& desc) {
   return check_depthwise(desc);
 }
 
-std::vector<Config> configs(const Desc&) { return {Config{}}; }
 Packing packing(const Desc&, int index) {
   return index == 1 ? Packing::kDepthwiseC16 : Packing::kNone;
 }
@@ -340,7 +339,6 @@ constexpr Tactic tactic(const char* name, Status (*supports)(const Desc&)) {
   t.name = name;
   t.family = Family::kConv;
   t.supports = supports;
-  t.configs = configs;
   t.packing = packing;
   t.layouts = layouts;
   t.workspace = workspace;

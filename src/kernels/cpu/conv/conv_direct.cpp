@@ -38,8 +38,6 @@ Status supports(const Desc& desc) {
   return plan_conv(desc, kind_of<kBytes>(desc), kStem).status();
 }
 
-std::vector<Config> configs(const Desc&) { return {Config{}}; }
-
 template <bool kBytes, bool kStem>
 Packing packing(const Desc&, int index) {
   return index == 1 ? packing_kind<kBytes, kStem>() : Packing::kNone;
@@ -94,7 +92,6 @@ constexpr Tactic tactic(const char* name) {
   t.name = name;
   t.family = Family::kConv;
   t.supports = supports<kBytes, kStem>;
-  t.configs = configs;
   t.packing = packing<kBytes, kStem>;
   t.layouts = layouts<kStem>;
   t.workspace = workspace<kBytes, kStem>;

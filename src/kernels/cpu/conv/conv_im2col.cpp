@@ -223,8 +223,6 @@ Status supports(const Desc& desc) {
   return plan_im2col(desc).status();
 }
 
-std::vector<Config> configs(const Desc&) { return {Config{}}; }
-
 Workspace workspace(const Desc& desc, const Config&) {
   const auto plan = plan_im2col(desc);
   if (!plan) return {};
@@ -258,7 +256,6 @@ const Tactic conv_f32_im2col = {
     .name = "conv_f32_im2col",
     .family = Family::kConv,
     .supports = supports,
-    .configs = configs,
     .workspace = workspace,
     .prepare = prepare,
     .units = units,

@@ -312,8 +312,6 @@ CopyUnit copy_function(int bits) {
   }
 }
 
-std::vector<Config> configs(const Desc&) { return {Config{}}; }
-
 std::vector<std::vector<Layout>> layouts(const Desc& desc) {
   const auto& p = desc.as<CopyParams>();
   const size_t operands = desc.inputs.size() + 1;
@@ -357,7 +355,6 @@ const Tactic copy_plain = {
     .version = 1,
     .family = Family::kCopy,
     .supports = check,
-    .configs = configs,
     .layouts = layouts,
     .prepare = prepare,
     .units = units,

@@ -54,8 +54,6 @@ Status supports(const Desc& desc) {
   return Status::ok();
 }
 
-std::vector<Config> configs(const Desc&) { return {Config{}}; }
-
 int64_t units(const Desc& desc, const Config&, const void*, int) {
   const Geometry g = geometry(desc);
   return (g.rows() + g.rows_per_unit - 1) / g.rows_per_unit;
@@ -117,7 +115,6 @@ const Tactic gather_rows = {
     .version = 1,
     .family = Family::kGather,
     .supports = supports,
-    .configs = configs,
     .units = units,
     .launch = launch,
 };

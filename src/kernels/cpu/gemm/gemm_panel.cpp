@@ -56,8 +56,6 @@ TileKind kind_of(const Desc& desc) {
   return desc.inputs[0].dtype == DType::kF32 ? TileKind::kF32 : integer_kind(desc);
 }
 
-std::vector<Config> configs(const Desc&) { return {Config{}}; }
-
 Packing packing(const Desc& desc, int index) {
   if (index != 1 || !desc.inputs[1].constant) return Packing::kNone;
   return desc.inputs[1].dtype == DType::kF32 ? Packing::kGemmPanel : Packing::kGemmPanelI8;
@@ -104,7 +102,6 @@ const Tactic gemm_f32_panel = {
     .name = "gemm_f32_panel",
     .family = Family::kGemm,
     .supports = supports_f32,
-    .configs = configs,
     .packing = packing,
     .workspace = workspace,
     .prepare = prepare,
@@ -118,7 +115,6 @@ const Tactic gemm_i8_panel = {
     .name = "gemm_i8_panel",
     .family = Family::kGemm,
     .supports = supports_i8,
-    .configs = configs,
     .packing = packing,
     .workspace = workspace,
     .prepare = prepare,

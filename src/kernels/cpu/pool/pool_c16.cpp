@@ -27,14 +27,6 @@ int64_t rows_per_unit(const PoolGeometry& g) {
   return std::max<int64_t>(kUnitTaps / std::max<int64_t>(taps, 1), 1);
 }
 
-template <class T>
-constexpr T lowest() {
-  if constexpr (std::is_floating_point_v<T>)
-    return -std::numeric_limits<T>::infinity();
-  else
-    return std::numeric_limits<T>::min();
-}
-
 template <class T, bool max>
 void window(const PoolGeometry& g, PoolAxis::Taps d, PoolAxis::Taps h, PoolAxis::Taps w,
             const T* origin, T* result) {
@@ -106,8 +98,6 @@ Status supports(const Desc& desc) {
   return Status::ok();
 }
 
-std::vector<Config> configs(const Desc&) { return {Config{}}; }
-
 std::vector<std::vector<Layout>> layouts(const Desc&) { return {{Layout::kC16, Layout::kC16}}; }
 
 int64_t units(const Desc& desc, const Config&, const void*, int) {
@@ -158,7 +148,6 @@ const Tactic pool_c16 = {
     .version = 1,
     .family = Family::kPool,
     .supports = supports,
-    .configs = configs,
     .layouts = layouts,
     .units = units,
     .launch = launch,

@@ -4,6 +4,8 @@
 #pragma once
 
 #include <algorithm>
+#include <limits>
+#include <type_traits>
 
 #include "base/status.h"
 #include "kernels/desc/desc.h"
@@ -63,6 +65,15 @@ inline PoolGeometry pool_geometry(const Desc& desc, int64_t planes) {
   }
   g.planes = planes;
   return g;
+}
+
+// Where a maximum starts.
+template <class T>
+constexpr T lowest() {
+  if constexpr (std::is_floating_point_v<T>)
+    return -std::numeric_limits<T>::infinity();
+  else
+    return std::numeric_limits<T>::min();
 }
 
 // Reasons that both tactics have in common.

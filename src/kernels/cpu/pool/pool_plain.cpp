@@ -24,14 +24,6 @@ int64_t rows_per_unit(const PoolGeometry& g) {
   return std::max<int64_t>(kUnitTaps / std::max<int64_t>(taps, 1), 1);
 }
 
-template <class T>
-constexpr T lowest() {
-  if constexpr (std::is_floating_point_v<T>)
-    return -std::numeric_limits<T>::infinity();
-  else
-    return std::numeric_limits<T>::min();
-}
-
 // Adds one tap of a row of windows to the outputs [lo, hi).
 template <class T, bool max>
 inline void add_tap(const T* x, int64_t stride, int64_t count, T* y) {
@@ -107,8 +99,6 @@ Status supports(const Desc& desc) {
   return Status::ok();
 }
 
-std::vector<Config> configs(const Desc&) { return {Config{}}; }
-
 int64_t units(const Desc& desc, const Config&, const void*, int) {
   const PoolGeometry g = geometry(desc);
   const int64_t rows = rows_per_unit(g);
@@ -154,7 +144,6 @@ const Tactic pool_plain = {
     .version = 1,
     .family = Family::kPool,
     .supports = supports,
-    .configs = configs,
     .units = units,
     .launch = launch,
 };
