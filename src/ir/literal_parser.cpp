@@ -53,15 +53,25 @@ Result<Dims> LiteralParser::dims_in_brackets() {
   return dims;
 }
 
+// What stands before the element type; a map names the dtype of its keys.
+Result<ValueType::Kind> LiteralParser::kind(ValueType& type) {
+  if (lexer_.take_word("sequence")) return ValueType::Kind::kSequence;
+  if (lexer_.take_word("optional")) return ValueType::Kind::kOptional;
+  if (lexer_.take_word("state")) return ValueType::Kind::kState;
+  if (!lexer_.take_word("map")) return ValueType::Kind::kTensor;
+  const auto key = dtype_from_name(lexer_.word());
+  if (!key) return lexer_.bad("the element type of a map's keys");
+  type.key = *key;
+  return ValueType::Kind::kMap;
+}
+
 Result<ValueType> LiteralParser::type() {
   if (lexer_.take_word("none")) return ValueType{};
   ValueType type;
-  if (lexer_.take_word("sequence"))
-    type.kind = ValueType::Kind::kSequence;
-  else if (lexer_.take_word("optional"))
-    type.kind = ValueType::Kind::kOptional;
-  else if (lexer_.take_word("state"))
-    type.kind = ValueType::Kind::kState;
+  STOKER_ASSIGN(type.kind, kind(type));
+  if (type.kind == ValueType::Kind::kSequence || type.kind == ValueType::Kind::kOptional) {
+    STOKER_ASSIGN(type.inner, kind(type));
+  }
   const std::string_view name = lexer_.word();
   const auto dtype = dtype_from_name(name);
   if (!dtype || *dtype == DType::kInvalid) {
@@ -185,8 +195,7 @@ Result<Tensor> LiteralParser::tensor_of(const ValueType& type) {
   if (!tensor.is_ok()) return at_line(tensor.status());
   if (tensor->dtype() != type.dtype || tensor->shape() != *shape) {
     return corrupt_file("line {}: constant {} is {}{}, the text says {}", lexer_.line(), hash,
-                        dtype_name(tensor->dtype()), shape_text(tensor->shape()),
-                        value_type_text(type));
+                        dtype_name(tensor->dtype()), shape_text(tensor->shape()), type_text(type));
   }
   return tensor;
 }

@@ -38,6 +38,7 @@ class LiteralParser {
   Lexer lexer_;
 
  private:
+  Result<ValueType::Kind> kind(ValueType& type);
   Result<Attribute> attribute();
   Result<Attribute> list_attribute();
   Result<Tensor> inline_tensor(DType dtype, Shape shape);

@@ -274,8 +274,8 @@ Status Parser::bind_outputs(Graph& graph, const std::vector<PendingOutput>& pend
       return invalid_argument("line {}: output '{}' is not defined", output.line, output.name);
     if (!(value->type == output.type)) {
       return invalid_argument("line {}: output '{}' is declared {}, its definition gives {}",
-                              output.line, output.name, value_type_text(output.type),
-                              value_type_text(value->type));
+                              output.line, output.name, type_text(output.type),
+                              type_text(value->type));
     }
     graph.outputs.push_back(value);
   }

@@ -115,7 +115,7 @@ class Printer {
   void print_interface(const std::vector<Value*>& values) {
     for (size_t i = 0; i < values.size(); ++i) {
       if (i) text_ += ", ";
-      text_ += value_text(values[i]) + ": " + value_type_text(values[i]->type);
+      text_ += value_text(values[i]) + ": " + type_text(values[i]->type);
       if (!values[i]->producer && !values[i]->is_constant()) print_elements(*values[i]);
     }
   }
@@ -135,7 +135,7 @@ class Printer {
   }
 
   void print_constant(const Value& value, const std::string& indent) {
-    text_ += indent + value_text(&value) + " = const " + value_type_text(value.type) +
+    text_ += indent + value_text(&value) + " = const " + type_text(value.type) +
              content_text(*value.constant);
     if (!value.origin.empty()) text_ += "  # origin " + quoted(value.origin);
     text_ += '\n';
@@ -159,7 +159,7 @@ class Printer {
     for (size_t i = 0; i < node.outputs.size(); ++i) {
       const Value& value = *node.outputs[i];
       text_ += std::string(i ? ", " : "") + (value.is_constant() ? "const " : "") +
-               value_type_text(value.type);
+               type_text(value.type);
       if (value.is_constant()) text_ += content_text(*value.constant);
       print_elements(value);
       if (!value.origin.empty()) text_ += " origin " + quoted(value.origin);
@@ -230,16 +230,6 @@ std::string attributes_text(const Attributes& attributes) {
     text += (text.empty() ? "{" : ", ") + name_text(name) + "=" + attribute_text(attribute);
   }
   return text.empty() ? text : text + "}";
-}
-
-std::string value_type_text(const ValueType& type) {
-  if (type.dtype == DType::kInvalid) return "none";
-  std::string text;
-  if (type.kind == ValueType::Kind::kSequence) text = "sequence ";
-  if (type.kind == ValueType::Kind::kOptional) text = "optional ";
-  if (type.kind == ValueType::Kind::kState) text = "state ";
-  text += dtype_name(type.dtype);
-  return text + (type.ranked ? dims_text(type.dims) : "[?]");
 }
 
 std::string print(const Graph& graph) { return Printer().run(graph); }

@@ -17,6 +17,5 @@ std::string tensor_text(const Tensor& tensor);  // "f32[2] {1, 2}" or "f32[64] h
 std::string attribute_text(const Attribute& attribute);
 std::string attributes_text(
     const Attributes& attributes);  // "{a=1, b=[2,3]}", "" when there are none
-std::string value_type_text(const ValueType& type);
 
 }  // namespace stoker

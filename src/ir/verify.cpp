@@ -119,7 +119,7 @@ class Verifier {
     if (value.type.dtype != tensor.dtype() || !value.type.ranked || !shape ||
         *shape != tensor.shape()) {
       return bad("constant '{}' has type {} and a tensor {}{}", value.name,
-                 value_type_text(value.type), dtype_name(tensor.dtype()),
+                 type_text(value.type), dtype_name(tensor.dtype()),
                  shape_text(tensor.shape()));
     }
     return Status::ok();
@@ -203,7 +203,7 @@ class Verifier {
     for (size_t i = 0; i < node.outputs.size(); ++i) {
       if (!compatible(node.outputs[i]->type, types.outputs[i])) {
         return bad("output '{}' has type {}, inference gives {}", node.outputs[i]->name,
-                   value_type_text(node.outputs[i]->type), value_type_text(types.outputs[i]));
+                   type_text(node.outputs[i]->type), type_text(types.outputs[i]));
       }
     }
     return Status::ok();
@@ -232,14 +232,14 @@ class Verifier {
         }
         if (operand && !compatible(operand->type, sub->inputs[i]->type)) {
           return bad("operand '{}' is {}, the sub-graph takes {}", operand->name,
-                     value_type_text(operand->type), value_type_text(sub->inputs[i]->type));
+                     type_text(operand->type), type_text(sub->inputs[i]->type));
         }
       }
       for (size_t i = 0; i < sub->outputs.size(); ++i) {
         if (!compatible(node.outputs[i]->type, sub->outputs[i]->type)) {
           return bad("output '{}' is {}, the sub-graph gives {}", node.outputs[i]->name,
-                     value_type_text(node.outputs[i]->type),
-                     value_type_text(sub->outputs[i]->type));
+                     type_text(node.outputs[i]->type),
+                     type_text(sub->outputs[i]->type));
         }
       }
       STOKER_TRY(Verifier(*sub, scratch_, depth_ + 1, std::move(known)).run());

@@ -115,19 +115,23 @@ Status check_attributes(const Op& op, const Attributes& attributes) {
 
 bool operator==(const ValueType& a, const ValueType& b) {
   if (a.kind != b.kind || a.dtype != b.dtype || a.ranked != b.ranked) return false;
+  if (a.inner != b.inner || a.key != b.key) return false;
   return !a.ranked || a.dims == b.dims;
 }
 
 std::string type_text(const ValueType& type) {
-  std::string text(dtype_name(type.dtype));
-  text += type.ranked ? dims_text(type.dims) : "[?]";
-  switch (type.kind) {
-    case ValueType::Kind::kTensor: return text;
-    case ValueType::Kind::kSequence: return "sequence(" + text + ")";
-    case ValueType::Kind::kOptional: return "optional(" + text + ")";
-    case ValueType::Kind::kState: return "state(" + text + ")";
-  }
-  return text;
+  if (type.dtype == DType::kInvalid) return "none";
+  std::string text;
+  const auto wrap = [&](ValueType::Kind kind) {
+    if (kind == ValueType::Kind::kSequence) text += "sequence ";
+    if (kind == ValueType::Kind::kOptional) text += "optional ";
+    if (kind == ValueType::Kind::kState) text += "state ";
+    if (kind == ValueType::Kind::kMap) text += "map " + std::string(dtype_name(type.key)) + " ";
+  };
+  wrap(type.kind);
+  wrap(type.inner);
+  text += dtype_name(type.dtype);
+  return text + (type.ranked ? dims_text(type.dims) : "[?]");
 }
 
 std::optional<Dims> InferContext::elements(size_t i) const {
@@ -193,48 +197,100 @@ TensorView view_of(const Tensor& tensor) {
   return view;
 }
 
-Result<std::vector<Tensor>> evaluate_op(const Op& op, const Attributes& attributes,
-                                        const std::vector<Tensor>& inputs, int output_count) {
-  if (!op.infer || !op.evaluate) {
-    return unsupported(
-        "{}: a structural op has no evaluation of its own; run the graph it stands in", op.name);
+namespace {
+
+// The tensors among the inputs, as inference and evaluation want them.
+struct TensorOperands {
+  std::vector<ValueType> types;
+  std::vector<InferContext::Input> inputs;
+  std::vector<TensorView> views;
+
+  explicit TensorOperands(std::span<const AnyValue> values)
+      : types(values.size()), inputs(values.size()), views(values.size()) {
+    for (size_t i = 0; i < values.size(); ++i) {
+      if (!values[i].is_tensor()) continue;
+      const Tensor& tensor = values[i].tensor();
+      types[i] =
+          ValueType::tensor(tensor.dtype(), Dims(tensor.shape().begin(), tensor.shape().end()));
+      inputs[i] = {&types[i], &tensor, nullptr};
+      views[i] = view_of(tensor);
+    }
   }
-  STOKER_TRY(check_arity(op, inputs.size(), output_count));
-  STOKER_TRY(check_attributes(op, attributes));
-  std::vector<ValueType> types(inputs.size());
-  std::vector<InferContext::Input> infer_inputs(inputs.size());
-  std::vector<TensorView> in_views(inputs.size());
+};
+
+Result<std::vector<AnyValue>> infer_and_evaluate(const Op& op, const Attributes& attributes,
+                                                 std::span<const AnyValue> inputs,
+                                                 int output_count) {
   for (size_t i = 0; i < inputs.size(); ++i) {
-    if (!inputs[i].defined()) continue;
-    types[i] = ValueType::tensor(inputs[i].dtype(),
-                                 Dims(inputs[i].shape().begin(), inputs[i].shape().end()));
-    infer_inputs[i] = {&types[i], &inputs[i], nullptr};
-    in_views[i] = view_of(inputs[i]);
+    if (inputs[i].has_value() && !inputs[i].is_tensor())
+      return invalid_argument("{}: input {} is no tensor", op.name, i);
   }
-  for (int i = 0; i < op.min_inputs; ++i) {
-    if (!in_views[i].present()) return invalid_argument("{}: input {} is missing", op.name, i);
-  }
-  InferContext context{attributes, infer_inputs, {}, {}};
-  context.outputs.resize(output_count);
-  context.shape_values.resize(output_count);
+  const TensorOperands operands(inputs);
+  InferContext context{attributes, operands.inputs, {}, {}};
+  context.outputs.resize(static_cast<size_t>(output_count));
+  context.shape_values.resize(static_cast<size_t>(output_count));
   context.fresh_symbol = [](void*) { return Dim::symbol("_unknown"); };
   STOKER_TRY(op.infer(context));
-
-  std::vector<Tensor> outputs;
-  std::vector<TensorView> out_views;
+  std::vector<AnyValue> outputs;
+  std::vector<TensorView> views;
   for (const ValueType& type : context.outputs) {
+    if (type.dtype == DType::kInvalid) {  // an output that this form of the op does not have
+      outputs.emplace_back();
+      views.emplace_back();
+      continue;
+    }
     const auto shape = type.ranked ? constant_dims(type.dims) : std::nullopt;
     if (!shape)
       return internal_error("{}: output type {} is not known from the inputs", op.name,
                             type_text(type));
     STOKER_ASSIGN(Tensor tensor, Tensor::allocate(type.dtype, *shape));
-    outputs.push_back(std::move(tensor));
-    out_views.push_back(view_of(outputs.back()));
+    outputs.emplace_back(std::move(tensor));
+    views.push_back(view_of(outputs.back().tensor()));
   }
+  STOKER_TRY(op.evaluate({attributes, operands.views, views}));
+  return outputs;
+}
+
+}  // namespace
+
+Result<std::vector<AnyValue>> evaluate_op_values(const Op& op, const Attributes& attributes,
+                                                 std::span<const AnyValue> inputs, int output_count,
+                                                 RandomKey random) {
+  if (!op.infer || (!op.evaluate && !op.evaluate_values)) {
+    return unsupported(
+        "{}: a structural op has no evaluation of its own; run the graph it stands in", op.name);
+  }
+  STOKER_TRY(check_arity(op, inputs.size(), output_count));
+  STOKER_TRY(check_attributes(op, attributes));
   try {
-    STOKER_TRY(op.evaluate({attributes, in_views, out_views}));
+    if (!op.evaluate_values) {
+      for (int i = 0; i < op.min_inputs; ++i) {
+        if (!inputs[static_cast<size_t>(i)].has_value())
+          return invalid_argument("{}: input {} is missing", op.name, i);
+      }
+      return infer_and_evaluate(op, attributes, inputs, output_count);
+    }
+    ValueContext context{attributes, inputs, {}, random};
+    context.outputs.resize(static_cast<size_t>(output_count));
+    STOKER_TRY(op.evaluate_values(context));
+    return std::move(context.outputs);
   } catch (const std::bad_alloc&) {
     return error(StatusCode::kResourceExhausted, "no memory to evaluate {}", op.name);
+  }
+}
+
+Result<std::vector<Tensor>> evaluate_op(const Op& op, const Attributes& attributes,
+                                        const std::vector<Tensor>& inputs, int output_count) {
+  std::vector<AnyValue> values;
+  for (const Tensor& tensor : inputs) {
+    values.push_back(tensor.defined() ? AnyValue(tensor) : AnyValue());
+  }
+  STOKER_ASSIGN(const auto made, evaluate_op_values(op, attributes, values, output_count));
+  std::vector<Tensor> outputs;
+  for (const AnyValue& value : made) {
+    if (value.has_value() && !value.is_tensor())
+      return unsupported("{}: an output is no tensor", op.name);
+    outputs.push_back(value.is_tensor() ? value.tensor() : Tensor());
   }
   return outputs;
 }

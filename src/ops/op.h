@@ -11,25 +11,35 @@
 #include "base/attributes.h"
 #include "base/dim.h"
 #include "base/status.h"
+#include "stoker/value.h"
 
 namespace stoker {
 
-// Type of an IR value. `dims` is meaningful only when `ranked`.
+// Type of an IR value. `dtype` and `dims` are those of the tensor, or of the tensors inside; `dims`
+// is meaningful only when `ranked`.
 struct ValueType {
-  enum class Kind : uint8_t { kTensor, kSequence, kOptional, kState };
+  enum class Kind : uint8_t { kTensor, kSequence, kOptional, kState, kMap };
   Kind kind = Kind::kTensor;
   DType dtype = DType::kInvalid;
   bool ranked = true;
   Dims dims;
+  Kind inner = Kind::kTensor;   // what a sequence or an optional holds
+  DType key = DType::kInvalid;  // of a map's keys
 
   static ValueType tensor(DType dtype, Dims dims) {
     return {Kind::kTensor, dtype, true, std::move(dims)};
   }
   static ValueType unranked(DType dtype) { return {Kind::kTensor, dtype, false, {}}; }
+  // Of tensors of any shape, or of what `inner` says.
+  static ValueType sequence(DType dtype, Kind inner = Kind::kTensor) {
+    return {Kind::kSequence, dtype, false, {}, inner};
+  }
   int rank() const { return static_cast<int>(dims.size()); }
 };
 bool operator==(const ValueType& a, const ValueType& b);
-std::string type_text(const ValueType& type);  // "f32[N,3,224,224]", "f32[?]" when unranked
+// "f32[N,3,224,224]", "f32[?]" when unranked, "sequence f32[?]", "optional sequence f32[?]",
+// "map i64 f32[?]", "none" for an input that is left out.
+std::string type_text(const ValueType& type);
 
 // What inference sees and fills. Inputs that an optional slot leaves out have a null type.
 class InferContext {
@@ -89,6 +99,24 @@ struct EvalContext {
   bool has(size_t i) const { return i < inputs.size() && inputs[i].present(); }
 };
 
+// What the random numbers of one evaluation depend on: the same key gives the same numbers.
+struct RandomKey {
+  uint64_t node = 0;  // which node draws
+  uint64_t run = 0;   // how often this node has drawn before
+};
+
+// What an evaluation with whole values sees. It makes its own outputs, because their sizes depend
+// on the data or because the operands are no plain tensors.
+struct ValueContext {
+  const Attributes& attributes;
+  std::span<const AnyValue> inputs;  // no value: an input left out, or an empty optional
+  std::vector<AnyValue> outputs;     // sized by the caller
+  RandomKey random = {};
+
+  bool has(size_t i) const { return i < inputs.size() && inputs[i].has_value(); }
+  const Tensor& tensor(size_t i) const { return inputs[i].tensor(); }
+};
+
 enum class AttributeKind : uint8_t {
   kInt,
   kFloat,
@@ -113,8 +141,10 @@ struct Op {
   int output_count = 1;  // -1: any number >= 1
   std::vector<AttributeDef> attributes;
   Status (*infer)(InferContext&) = nullptr;
-  Status (*evaluate)(const EvalContext&) =
-      nullptr;  // null: a structural op that the runtime executes
+  Status (*evaluate)(const EvalContext&) = nullptr;
+  // Instead of `evaluate`, for ops that make their own outputs. Both null: a structural op, whose
+  // sub-graphs the runtime executes.
+  Status (*evaluate_values)(ValueContext&) = nullptr;
   bool pointwise =
       false;  // output element depends on the input elements at that (broadcast) position
   bool deterministic = true;
@@ -128,7 +158,13 @@ std::span<const Op* const> all_ops();
 // Checks the attribute names and kinds against the op's list; the error names the nearest match.
 Status check_attributes(const Op& op, const Attributes& attributes);
 
-// Infers and evaluates on constant tensors: the folder, the recipes and the tests.
+// Evaluates on values of any kind: infers with the present shapes and contents, allocates and
+// evaluates, or calls evaluate_values. Inputs that hold nothing are left out.
+Result<std::vector<AnyValue>> evaluate_op_values(const Op& op, const Attributes& attributes,
+                                                 std::span<const AnyValue> inputs, int output_count,
+                                                 RandomKey random = {});
+
+// The same on constant tensors: the folder, the recipes and the tests.
 Result<std::vector<Tensor>> evaluate_op(const Op& op, const Attributes& attributes,
                                         const std::vector<Tensor>& inputs, int output_count);
 

@@ -9,7 +9,7 @@
 namespace stoker {
 namespace {
 
-using ValueMap = std::unordered_map<const Value*, Value*>;
+using ValuePairs = std::unordered_map<const Value*, Value*>;
 
 void copy_facts(const Value& from, Value* to) {
   to->type = from.type;
@@ -20,7 +20,7 @@ void copy_facts(const Value& from, Value* to) {
 
 // Appends a copy of the node whose inputs are mapped; outputs enter the map and take over the
 // names.
-Node* copy_node(Graph& to, const Node& node, ValueMap& map, Node* before) {
+Node* copy_node(Graph& to, const Node& node, ValuePairs& map, Node* before) {
   std::vector<Value*> inputs;
   for (const Value* value : node.inputs) inputs.push_back(value ? map.at(value) : nullptr);
   Node* copy = to.add_node(*node.op, std::move(inputs), node.attributes,
@@ -64,7 +64,7 @@ Node* fuse(Graph& graph, const std::vector<Node*>& members, const std::string& n
   const std::unordered_set<const Node*> inside(members.begin(), members.end());
   auto body = std::make_unique<Graph>(name);
   body->set_parent(&graph);
-  ValueMap map;
+  ValuePairs map;
   std::vector<Value*> inputs, outputs;
   for (const Node* member : members) {
     for (Value* value : member->inputs) {
@@ -98,7 +98,7 @@ Node* fuse(Graph& graph, const std::vector<Node*>& members, const std::string& n
 
 std::vector<Value*> inline_body(Graph& graph, const Graph& body, const std::vector<Value*>& args,
                                 Node* before, std::vector<Node*>* inlined) {
-  ValueMap map;
+  ValuePairs map;
   for (size_t i = 0; i < body.inputs.size(); ++i) map[body.inputs[i]] = args[i];
   for (const auto& value : body.values()) {
     if (value->is_constant() && !value->producer) {
