@@ -270,6 +270,58 @@ def bnb():
                  quant_type=kind)
 
 
+def experts():
+    tokens, count, width, inner = 5, 4, 32, 16
+    for name, activation, more in [
+            ("relu", "relu", {}), ("silu", "silu", {"normalize_routing_weights": 1}),
+            ("gelu", "gelu", {"k": 1}), ("identity", "identity", {"k": 4}),
+            ("swiglu", "swiglu", {"swiglu_fusion": 1, "activation_alpha": 1.7,
+                                  "activation_beta": 1.0, "swiglu_limit": 0.7}),
+            ("swiglu_free", "swiglu", {"swiglu_fusion": 1, "normalize_routing_weights": 1})]:
+        r = Random("moe_" + name)
+        rows = inner * (2 if activation == "swiglu" else 1)
+        x = r.f(1, tokens, width) if name == "silu" else r.f(tokens, width)
+        inputs = {"x": x, "p": r.f(tokens, count), "w1": r.f(count, rows, width, scale=0.2),
+                  "b1": r.f(count, rows), "w2": r.f(count, width, inner, scale=0.2),
+                  "b2": r.f(count, width)}
+        if name == "relu":
+            inputs["b1"] = inputs["b2"] = None
+        case("moe_" + name, "MoE", inputs, "w1 b1 w2 b2", activation_type=activation,
+             **{"k": 2, **more})
+    r = Random("moe_gated")
+    x, p = r.f(1, 4), r.f(1, 1)
+    w1, w3, w2 = r.f(1, 6, 4), r.f(1, 6, 4), r.f(1, 4, 6)
+    h = x @ w1[0].T
+    case("moe_gated", "MoE", {"x": x, "p": p, "w1": w1, "b1": None, "w2": w2, "b2": None,
+                              "w3": w3}, "w1 w2 w3", k=1, activation_type="silu",
+         expected=[(h / (1 + numpy.exp(-h)) * (x @ w3[0].T)) @ w2[0].T])
+    for bits in (4, 8):
+        for blocked in (False, True):
+            for zero in (False, True):
+                quantized_experts(bits, blocked, zero)
+
+
+def quantized_experts(bits, blocked, zero):
+    tokens, count, width, inner = 5, 4, 64, 32
+    name = f"moe_{bits}{'_blocks' if blocked else ''}{'_zeros' if zero else ''}"
+    r = Random(name)
+
+    def weight(rows, columns):
+        shape = (count, rows, columns // 16) if blocked else (count, rows)
+        q = packed(r.i(0, 1 << bits, count, rows, columns), bits)
+        return q, r.positive(*shape) / 40 / 2 ** (bits - 4), packed(r.i(0, 1 << bits, *shape), bits)
+
+    w1, s1, z1 = weight(2 * inner, width)
+    w2, s2, z2 = weight(width, inner)
+    inputs = {"x": r.f(tokens, width), "p": r.f(tokens, count), "w1": w1, "s1": s1,
+              "b1": r.f(count, 2 * inner), "w2": w2, "s2": s2, "b2": r.f(count, width), "w3": None,
+              "s3": None, "b3": None, "z1": z1 if zero else None, "z2": z2 if zero else None}
+    more = {"block_size": 16} if blocked else {}
+    case(name, "QMoE", inputs, "w1 s1 b1 w2 s2 b2 z1 z2", k=2, activation_type="swiglu",
+         swiglu_fusion=1, expert_weight_bits=bits, activation_alpha=1.7, activation_beta=1.0,
+         normalize_routing_weights=1, kind="loose" if bits == 8 and blocked else "float", **more)
+
+
 def add():
-    for group in (linear, elementwise, pools, products, lstm, few_bits):
+    for group in (linear, elementwise, pools, products, lstm, few_bits, experts):
         group()
