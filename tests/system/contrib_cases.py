@@ -140,6 +140,9 @@ def convolutions():
     case("conv_transpose_pads", "ConvTransposeWithDynamicPads",
          {"x": r.f(1, 3, 4, 5), "w": r.f(3, 2, 3, 3), "pads": numpy.array([1, 0, 1, 2]),
           "b": r.f(2)}, "w pads b", strides=[2, 2], output_padding=[1, 1])
+    case("conv_transpose_pads_computed", "ConvTransposeWithDynamicPads",
+         {"x": r.f(1, 3, 4, 5), "w": r.f(3, 2, 3, 3), "pads": numpy.array([1, 0, 1, 2])}, "w",
+         strides=[2, 2], output_padding=[1, 1])
     case("conv_transpose_pads_1d", "ConvTransposeWithDynamicPads",
          {"x": r.f(1, 4, 3), "w": r.f(4, 2, 2), "pads": numpy.array([0, 1])}, "w pads",
          strides=[2], group=2)
@@ -332,10 +335,25 @@ def movement():
          kind="exact", expected=[numpy.array(False)])
 
 
+def retired():
+    r = Random("retired")
+    x = r.f(2, 3, 6, 5)
+    for op, more in [("Affine", {"alpha": 0.7, "beta": -0.2}), ("Scale", {"scale": 1.7}),
+                     ("ImageScaler", {"scale": 0.5, "bias": [0.1, -0.2, 0.3]}),
+                     ("ParametricSoftplus", {"alpha": 0.7, "beta": 1.3}),
+                     ("ScaledTanh", {"alpha": 0.7, "beta": 1.3}),
+                     ("Crop", {"border": [1, 0, 1, 2]}),
+                     ("Crop", {"border": [1, 2, 0, 0], "scale": [3, 2]})]:
+        case(f"{op}_{len(more)}".lower(), op, {"x": x}, domain="", opset=8, **more)
+    case("dynamic_slice", "DynamicSlice",
+         {"x": x, "start": numpy.array([1, -4]), "end": numpy.array([3, 4]),
+          "axes": numpy.array([1, 3])}, "start end axes", domain="", opset=8)
+
+
 def cases():
     if not CASES:
         import contrib_quant_cases
-        for group in (products, convolutions, activations, norms, embeddings, movement):
+        for group in (products, convolutions, activations, norms, embeddings, movement, retired):
             group()
         contrib_quant_cases.add()
     return CASES

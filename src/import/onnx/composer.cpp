@@ -28,7 +28,8 @@ int64_t Composer::extent(const Value* value, int64_t axis, const char* what) {
   const int64_t at = axis < 0 ? axis + known : axis;
   if (at >= 0 && at < known) {
     const Dim& dim = value->type.dims[static_cast<size_t>(at)];
-    if (dim.is_const()) return dim.value();
+    constexpr int64_t kMost = int64_t{1} << 40;  // leaves room to multiply
+    if (dim.is_const() && dim.value() <= kMost) return dim.value();
   }
   fail(unsupported("{}: expected a known extent of axis {}, found {}", what, axis,
                    type_text(value->type)));

@@ -113,18 +113,23 @@ Status import_nhwc_max_pool(NodeImporter& node) {
   return c.finish(c.channels_last(y));
 }
 
-// The padding is an input: an attribute once it is known.
+// The padding is an input: an attribute when it is known, otherwise what is cut off the whole.
 Status import_conv_transpose_pads(NodeImporter& node) {
   Composer c(node);
   STOKER_ASSIGN(Attributes attributes, node.converted());
-  if (node.has_input(2)) {
-    const auto pads = node.constant_ints(2);
-    if (!pads) return unsupported("input 2 (pads): expected a constant, found a computed tensor");
-    attributes.set("pads", *pads);
-  }
+  const auto pads = node.constant_ints(2);
+  if (pads) attributes.set("pads", *pads);
   std::vector<Value*> inputs = {c.input(0, "X"), c.input(1, "W")};
   if (node.has_input(3)) inputs.push_back(node.input(3));
-  return c.finish(c.op("conv_transpose", std::move(inputs), std::move(attributes)));
+  Value* y = c.op("conv_transpose", std::move(inputs), std::move(attributes));
+  if (pads || !node.has_input(2)) return c.finish(y);
+  const int64_t spatial = c.rank(y, "output") - 2;
+  std::vector<int64_t> axes;
+  for (int64_t d = 0; d < spatial; ++d) axes.push_back(d + 2);
+  Value* before = c.slice(node.input(2), 0, 0, spatial, "pads_before");
+  Value* after = c.slice(node.input(2), 0, spatial, 2 * spatial, "pads_after");
+  Value* ends = c.op("sub", {c.op("shape", {y}, {{"start", int64_t{2}}}), after});
+  return c.finish(c.op("slice", {y, before, ends, c.ints(axes, "spatial_axes")}));
 }
 
 // ---- Activations.

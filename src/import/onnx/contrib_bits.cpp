@@ -57,14 +57,14 @@ Value* with_groups(Composer& c, const NBits& s, Value* q, Value* scale, Value* z
 Value* weight_of(Composer& c, const NBits& s) {
   NodeImporter& node = c.node();
   const int64_t blocks = s.blocks(), row = blocks * s.block;
-  Value* scale = c.reshape(c.input(2, "scales"), {s.n, blocks}, "scale_shape");
+  Value* scale = reshape_weight(c, c.input(2, "scales"), {s.n, blocks}, "scales");
   std::vector<Value*> packed = {c.input(1, "B"), nullptr};
-  packed[0] = c.reshape(packed[0], {s.n, row * s.bits / 8}, "weight_shape");
+  packed[0] = reshape_weight(c, packed[0], {s.n, row * s.bits / 8}, "weight");
   Value* zeros = c.optional_input(3);
   const bool integer_zeros = zeros && c.dtype(zeros) == DType::kU8;
   if (zeros) {
     const int64_t bytes = (blocks * s.bits + 7) / 8;
-    zeros = c.reshape(zeros, {s.n, integer_zeros ? bytes : blocks}, "zero_shape");
+    zeros = reshape_weight(c, zeros, {s.n, integer_zeros ? bytes : blocks}, "zero_points");
   }
   if (integer_zeros) packed[1] = zeros;
   unpack_together(c, s.bits, packed, {row, blocks});
@@ -144,6 +144,7 @@ Status import_gather_blocks(NodeImporter& node) {
   t.gather_axis = axis_of("gather_axis", 0);
   STOKER_TRY(c.status());
   if (c.dtype(data) == DType::kU8) {
+    if (const auto dtype = packed_dtype(bits); !dtype.is_ok()) return dtype.status();
     // A row of zero points has as many elements as a row of scales.
     std::vector<Value*> packed = {data, t.zeros};
     if (bits != 8) {

@@ -155,14 +155,16 @@ Status import_moe(NodeImporter& node) {
 Value* quantized_expert(Composer& c, size_t i, size_t scale_at, size_t zero_at, int64_t bits,
                         const char* what) {
   const int64_t given = c.node().get_int("block_size", 0);
-  if (const auto dtype = packed_dtype(bits); !dtype.is_ok()) c.fail(dtype.status());
+  if (const auto dtype = packed_dtype(bits); !dtype.is_ok()) {
+    c.fail(dtype.status());
+    return nullptr;
+  }
   Value *w = c.input(i, what), *scale = c.input(scale_at, "scales");
   Value* zeros = c.optional_input(zero_at);
   if (c.rank(w, what) != 3) {
     c.fail(invalid_model("{}: expected rank 3, found {}", what, c.ok() ? type_text(w->type) : ""));
   }
-  const int64_t rows = c.extent(w, 1, what),
-                row = c.extent(w, 2, what) * 8 / std::max<int64_t>(bits, 1);
+  const int64_t rows = c.extent(w, 1, what), row = c.extent(w, 2, what) * 8 / bits;
   const bool blocked = c.rank(scale, "scales") == 3;
   std::vector<Value*> packed = {w, zeros};
   unpack_together(c, bits, packed, {row, blocked ? c.extent(scale, 2, "scales") : rows});

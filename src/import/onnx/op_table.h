@@ -41,5 +41,6 @@ std::span<const OnnxOp> contrib_data_ops();
 std::span<const OnnxOp> contrib_quant_ops();
 std::span<const OnnxOp> contrib_bits_ops();
 std::span<const OnnxOp> contrib_moe_ops();
+std::span<const OnnxOp> retired_ops();
 
 }  // namespace stoker

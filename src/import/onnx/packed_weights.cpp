@@ -49,6 +49,18 @@ Result<DType> packed_dtype(int64_t bits) {
   return unsupported("weights of {} bits, expected 2, 4 or 8", bits);
 }
 
+Value* reshape_weight(Composer& c, Value* value, const Shape& shape, const char* role) {
+  if (!c.ok() || !value->is_constant()) return c.reshape(value, shape, role);
+  if (value->constant->shape() == shape) return value;
+  const auto count = element_count(shape);
+  if (!count.is_ok() || *count != value->constant->count()) {
+    c.fail(invalid_model("{}: expected the elements of {}, found {}", role, shape_text(shape),
+                         type_text(value->type)));
+    return nullptr;
+  }
+  return c.constant(value->constant->reshaped(shape), role);
+}
+
 Value* unpack_bits(Composer& c, Value* bytes, int64_t bits, int64_t count, BitOrder order) {
   const int64_t rank = c.rank(bytes, "packed elements"), per_byte = 8 / bits;
   if (!c.ok() || per_byte == 1) return bytes;

@@ -10,6 +10,9 @@ namespace stoker {
 // u2, u4 or u8; an error for other widths.
 Result<DType> packed_dtype(int64_t bits);
 
+// The tensor under another shape: a constant at once, so that what follows still finds a constant.
+Value* reshape_weight(Composer& c, Value* value, const Shape& shape, const char* role);
+
 // How the elements of a byte are ordered.
 enum class BitOrder { kLowFirst, kHighFirst };
 
