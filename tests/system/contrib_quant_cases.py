@@ -169,6 +169,10 @@ def qconv(r, a, b, tail):
              {"x": x, "xs": scalar(0.02), "xz": r.q(a), "w": w, "ws": scale, "wz": zero,
               "ys": scalar(0.15), "yz": r.q(a), "b": bias}, "*", kind="exact",
              channels_last=last, group=2, strides=[2, 1], pads=[1, 1, 0, 1])
+    case("qlinear_conv_wide" + tail, "QLinearConv",
+         {"x": r.q(a, 1, 32, 7, 6), "xs": scalar(0.02), "xz": r.q(a), "w": r.q(b, 16, 32, 3, 3),
+          "ws": r.positive(16) / 60, "wz": numpy.full(16, 0 if b == "int8" else 128, b),
+          "ys": scalar(0.4), "yz": r.q(a)}, "*", kind="exact", pads=[1, 1, 1, 1])
 
 
 def lstm():

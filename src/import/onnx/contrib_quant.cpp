@@ -108,16 +108,23 @@ Status import_reduce_mean(NodeImporter& node) {
   return finish_quantized(c, y, 3);
 }
 
+// The bias counts in steps of x_scale * w_scale.
 Status import_conv(NodeImporter& node) {
   Composer c(node);
   const bool last = node.get_int("channels_last", 0) != 0;
   node.drop("channels_last");
   STOKER_ASSIGN(Attributes attributes, node.converted());
-  std::vector<Value*> inputs = node.inputs();
-  Value* x = c.input(0, "x");
-  STOKER_TRY(c.status());
-  inputs[0] = last ? c.channels_first(x) : x;
-  Value* y = c.op("qlinear_conv", std::move(inputs), std::move(attributes));
+  Value *x = c.input(0, "x"), *x_scale = c.input(1, "x_scale");
+  Value *w = c.input(3, "w"), *w_scale = c.input(4, "w_scale");
+  if (last) x = c.channels_first(x);
+  std::vector<Value*> inputs = {dequantize(c, x, x_scale, c.optional_input(2)),
+                                dequantize(c, w, w_scale, c.optional_input(5), 0)};
+  if (node.has_input(8)) {
+    Value* step = c.mul(x_scale, w_scale);
+    inputs.push_back(c.mul(c.cast(node.input(8), c.dtype(step)), step));
+  }
+  Value* y = c.op("conv", std::move(inputs), std::move(attributes));
+  y = quantize(c, y, c.input(6, "output scale"), c.optional_input(7), c.dtype(x));
   return c.finish(last ? c.channels_last(y) : y);
 }
 
