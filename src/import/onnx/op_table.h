@@ -35,5 +35,12 @@ std::span<const OnnxOp> tensor_ops();
 std::span<const OnnxOp> reduce_ops();
 std::span<const OnnxOp> quant_ops();
 std::span<const OnnxOp> control_ops();
+std::span<const OnnxOp> contrib_ops();
+std::span<const OnnxOp> contrib_norm_ops();
+std::span<const OnnxOp> contrib_data_ops();
+std::span<const OnnxOp> contrib_quant_ops();
+std::span<const OnnxOp> contrib_bits_ops();
+std::span<const OnnxOp> contrib_moe_ops();
+std::span<const OnnxOp> retired_ops();
 
 }  // namespace stoker
