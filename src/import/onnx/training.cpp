@@ -1,6 +1,7 @@
 // Training: the optimizers' steps and gradients.
 // SPDX-License-Identifier: Apache-2.0
 #include "base/status.h"
+#include "import/onnx/gradient_rules.h"
 #include "import/onnx/node_importer.h"
 #include "import/onnx/op_table.h"
 
@@ -30,6 +31,7 @@ constexpr std::string_view kDomain = "ai.onnx.preview.training";
 constexpr OnnxOp kOps[] = {
     {kDomain, "Adagrad", [](NodeImporter& node) { return import_optimizer(node, 3); }},
     {kDomain, "Adam", [](NodeImporter& node) { return import_optimizer(node, 4); }},
+    {kDomain, "Gradient", import_gradient},
     {kDomain, "Momentum", [](NodeImporter& node) { return import_optimizer(node, 3); }},
 };
 
