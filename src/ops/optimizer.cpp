@@ -11,11 +11,13 @@ Status infer_optimizer(InferContext& c, const char* op, size_t groups) {
     return invalid_model("{}: {} inputs, expected 2 and {} lists of equally many tensors", op,
                          c.inputs.size(), groups);
   }
-  const size_t tensors = (c.inputs.size() - 2) / groups;
-  if (c.outputs.size() != tensors * (groups - 1)) {
-    return invalid_model("{}: {} outputs, expected {} for {} tensors", op, c.outputs.size(),
-                         tensors * (groups - 1), tensors);
+  for (size_t i = 0; i < 2; ++i) {
+    const Dim count = c.type(i).ranked ? product(c.type(i).dims) : Dim(1);
+    if (count.is_const() && count.value() != 1)
+      return invalid_model("{}: input {} is {}, expected a scalar", op, i, type_text(c.type(i)));
   }
+  const size_t tensors = (c.inputs.size() - 2) / groups;
+  std::vector<ValueType> types;
   for (size_t k = 0; k < tensors; ++k) {
     ValueType type = c.type(2 + k);
     for (size_t g = 0; g < groups; ++g) {
@@ -33,8 +35,13 @@ Status infer_optimizer(InferContext& c, const char* op, size_t groups) {
                       same_dim(op, "operands of one tensor", type.dims[d], own.dims[d]));
       }
     }
-    for (size_t g = 0; g + 1 < groups; ++g) c.outputs[g * tensors + k] = type;
+    types.push_back(std::move(type));
   }
+  if (c.outputs.size() != tensors * (groups - 1)) {
+    return invalid_model("{}: {} outputs, expected {} for {} tensors", op, c.outputs.size(),
+                         tensors * (groups - 1), tensors);
+  }
+  for (size_t i = 0; i < c.outputs.size(); ++i) c.outputs[i] = types[i % tensors];
   return Status::ok();
 }
 
