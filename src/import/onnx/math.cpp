@@ -210,7 +210,7 @@ constexpr OnnxOp kOps[] = {
     {"", "Cosh", import_same},          {"", "CumProd", import_same},
     {"", "CumSum", import_same},        {"", "DFT", import_dft},
     {"", "Det", import_same},           {"", "Div", import_binary},
-    {"", "Einsum", import_same},        {"", "Elu", import_same},
+    {"", "Einsum", import_einsum},      {"", "Elu", import_same},
     {"", "Equal", import_binary},       {"", "Erf", import_same},
     {"", "Exp", import_same},           {"", "Floor", import_same},
     {"", "Gelu", import_same},          {"", "Gemm", import_gemm},
