@@ -41,10 +41,10 @@ double determinant(double* a, int64_t n) {
 
 Status evaluate(const EvalContext& c) {
   const TensorView &x = c.inputs[0], &y = c.outputs[0];
-  const int64_t n = x.shape.back();
-  if (x.rank() < 2 || x.shape[x.rank() - 2] != n)
+  if (x.rank() < 2 || x.shape[x.rank() - 2] != x.shape.back())
     return invalid_argument("det: input has shape {}, expected square matrices",
                             shape_text(x.shape));
+  const int64_t n = x.shape.back();
   STOKER_TRY(check_count(x, y.count() * n * n, "det", "the input"));
   const Reader read(x);
   const Writer write(y);
