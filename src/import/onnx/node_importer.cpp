@@ -267,6 +267,11 @@ void NodeImporter::bind(size_t i, Value* value) {
   if (wants(i)) converter_.bind_name(scope_, proto_.output(static_cast<int>(i)), value);
 }
 
+Value* NodeImporter::find(const std::string& name) const {
+  const auto found = scope_.values.find(name);
+  return found == scope_.values.end() ? nullptr : found->second;
+}
+
 Result<Subgraph> NodeImporter::subgraph(const std::string& attribute) {
   const auto* found = raw(attribute);
   if (!found || !found->has_g()) {

@@ -67,6 +67,8 @@ class NodeImporter {
   // Makes `value` output `i` of the ONNX node.
   void bind(size_t i, Value* value);
 
+  // The value of a name that an attribute mentions; null when the graph has none.
+  Value* find(const std::string& name) const;
   // The attribute's graph, isolated.
   Result<Subgraph> subgraph(const std::string& attribute);
   Graph& graph() { return *scope_.graph; }

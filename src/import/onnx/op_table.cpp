@@ -17,6 +17,8 @@ std::map<Key, const OnnxOp*> build_table() {
        {math_ops(), nn_ops(), tensor_ops(), reduce_ops(), quant_ops(), control_ops(), contrib_ops(),
         contrib_norm_ops(), contrib_data_ops(), contrib_quant_ops(), contrib_bits_ops(),
         contrib_moe_ops(), retired_ops()}) {
+  for (const auto& group : {math_ops(), nn_ops(), tensor_ops(), reduce_ops(), quant_ops(),
+                            control_ops(), training_ops()}) {
     for (const OnnxOp& op : group) table.emplace(Key{op.domain, op.name}, &op);
   }
   return table;
