@@ -19,6 +19,9 @@ PhiloxBlock philox_4x32_10(PhiloxBlock counter, std::array<uint32_t, 2> key) {
 
 namespace {
 
+// log 2 in two parts: the first times any exponent is exact.
+constexpr double kLog2High = 0x1.62e42fefa38p-1, kLog2Low = 0x1.ef35793c7673p-45;
+
 uint32_t low(uint64_t value) { return static_cast<uint32_t>(value); }
 uint32_t high(uint64_t value) { return static_cast<uint32_t>(value >> 32); }
 
@@ -88,9 +91,18 @@ double portable_log(double x) {
   const double t = (m - 1) / (m + 1), t2 = t * t;
   double sum = 0;
   for (int k = 23; k >= 1; k -= 2) sum = sum * t2 + 1.0 / k;
-  // log 2 in two parts: the first times any exponent is exact.
-  constexpr double kLog2High = 0x1.62e42fefa38p-1, kLog2Low = 0x1.ef35793c7673p-45;
   return exponent * kLog2High + (2 * t * sum + exponent * kLog2Low);
+}
+
+// x = k log 2 + r with |r| <= log(2)/2; exp r by its series.
+double portable_exp(double x) {
+  if (!(x > -746)) return std::isnan(x) ? x : 0;
+  if (x > 710) return HUGE_VAL;
+  const double k = std::nearbyint(x * 1.4426950408889634);
+  const double r = (x - k * kLog2High) - k * kLog2Low;
+  double sum = 1;
+  for (int n = 14; n >= 1; --n) sum = 1 + sum * r / n;
+  return std::ldexp(sum, static_cast<int>(k));
 }
 
 }  // namespace stoker

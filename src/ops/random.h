@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "base/numeric.h"
 #include "ops/op.h"
 
 namespace stoker {
@@ -37,8 +38,20 @@ class RandomStream {
   std::optional<double> spare_normal_;
 };
 
+// A tensor of `shape` whose elements are draw(stream), in row-major order.
+template <class Draw>
+Result<Tensor> draw_tensor(const ValueContext& context, DType dtype, const Shape& shape,
+                           Draw&& draw) {
+  STOKER_ASSIGN(Tensor tensor, Tensor::allocate(dtype, shape));
+  RandomStream stream = RandomStream::of(context);
+  const StoreDouble store = store_double(dtype);
+  for (int64_t i = 0; i < tensor.count(); ++i) store(tensor.data(), i, draw(stream));
+  return tensor;
+}
+
 // Natural logarithm of a positive finite number, within 2^-50 of it (relative, and absolute near
 // 1); the same bits on every machine, which libm does not promise.
 double portable_log(double x);
+double portable_exp(double x);  // likewise; 0 and infinity beyond the range
 
 }  // namespace stoker

@@ -66,21 +66,10 @@ Status import_if(NodeImporter& node) {
 }
 
 constexpr OnnxOp kOps[] = {
-    {"", "ConcatFromSequence", import_same},
     {"", "If", import_if},
     {"", "Loop", import_same},
-    {"", "Optional", import_same},
-    {"", "OptionalGetElement", import_same},
-    {"", "OptionalHasElement", import_same},
     {"", "Scan", import_same},
-    {"", "SequenceAt", import_same},
-    {"", "SequenceConstruct", import_same},
-    {"", "SequenceEmpty", import_same},
-    {"", "SequenceErase", import_same},
-    {"", "SequenceInsert", import_same},
-    {"", "SequenceLength", import_same},
     {"", "SequenceMap", import_same},
-    {"", "SplitToSequence", import_same},
 };
 
 }  // namespace

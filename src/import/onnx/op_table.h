@@ -35,5 +35,6 @@ std::span<const OnnxOp> tensor_ops();
 std::span<const OnnxOp> reduce_ops();
 std::span<const OnnxOp> quant_ops();
 std::span<const OnnxOp> control_ops();
+std::span<const OnnxOp> values_ops();
 
 }  // namespace stoker
