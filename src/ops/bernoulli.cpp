@@ -1,7 +1,7 @@
 // One with the probability that the input gives, otherwise zero.
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/random.h"
-#include "ops/support.h"
+#include "ops/value_checks.h"
 
 namespace stoker {
 
@@ -19,6 +19,7 @@ Status infer(InferContext& c) {
 }
 
 Status evaluate(ValueContext& c) {
+  STOKER_TRY(check_tensor(c, "bernoulli", 0, kFloats));
   const Tensor& p = c.tensor(0);
   const LoadDouble load = load_double(p.dtype());
   int64_t next = 0;

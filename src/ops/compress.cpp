@@ -1,7 +1,7 @@
 // The slices along `axis` (of the flattened input without one) where the condition holds; a
 // condition that is shorter than the axis takes nothing of the rest.
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/support.h"
+#include "ops/value_checks.h"
 
 namespace stoker {
 
@@ -29,6 +29,8 @@ Status infer(InferContext& c) {
 }
 
 Status evaluate(ValueContext& c) {
+  STOKER_TRY(check_tensor(c, "compress", 0, kAny));
+  STOKER_TRY(check_tensor(c, "compress", 1, kBools));
   const Tensor &x = c.tensor(0), &condition = c.tensor(1);
   const bool flat = !c.attributes.has("axis");
   const Shape shape = flat ? Shape{x.count()} : x.shape();

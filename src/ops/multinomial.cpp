@@ -1,7 +1,7 @@
 // Classes drawn `sample_size` times a row, from the unnormalized log-probabilities of the row.
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/random.h"
-#include "ops/support.h"
+#include "ops/value_checks.h"
 
 namespace stoker {
 
@@ -48,12 +48,15 @@ Result<std::vector<double>> running_sums(const Tensor& x, int64_t row, int64_t c
 }
 
 Status evaluate(ValueContext& c) {
+  STOKER_TRY(check_tensor(c, "multinomial", 0, kFloats));
   const Tensor& x = c.tensor(0);
   if (x.rank() != 2)
     return invalid_argument("multinomial: input has rank {}, expected 2", x.rank());
   const int64_t rows = x.shape()[0], classes = x.shape()[1];
   const int64_t samples = c.attributes.get_int("sample_size", 1);
   const DType dtype = output_dtype(c.attributes);
+  if (!contains(kIndices, dtype) || samples < 1)
+    return invalid_argument("multinomial: {} samples of {}", samples, dtype_name(dtype));
   STOKER_ASSIGN(Tensor y, Tensor::allocate(dtype, {rows, samples}));
   const StoreInt store = store_int(dtype);
   RandomStream stream = RandomStream::of(c);

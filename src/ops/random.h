@@ -10,6 +10,7 @@
 #include <optional>
 
 #include "base/numeric.h"
+#include "base/status.h"
 #include "ops/op.h"
 
 namespace stoker {
@@ -42,9 +43,10 @@ class RandomStream {
 template <class Draw>
 Result<Tensor> draw_tensor(const ValueContext& context, DType dtype, const Shape& shape,
                            Draw&& draw) {
+  const StoreDouble store = store_double(dtype);
+  if (!store) return invalid_argument("no random numbers of {}", dtype_name(dtype));
   STOKER_ASSIGN(Tensor tensor, Tensor::allocate(dtype, shape));
   RandomStream stream = RandomStream::of(context);
-  const StoreDouble store = store_double(dtype);
   for (int64_t i = 0; i < tensor.count(); ++i) store(tensor.data(), i, draw(stream));
   return tensor;
 }

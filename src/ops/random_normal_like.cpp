@@ -2,7 +2,7 @@
 // of the input.
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/random.h"
-#include "ops/support.h"
+#include "ops/value_checks.h"
 
 namespace stoker {
 
@@ -23,6 +23,7 @@ Status infer(InferContext& c) {
 }
 
 Status evaluate(ValueContext& c) {
+  STOKER_TRY(check_tensor(c, "random_normal_like", 0, kAny));
   const Tensor& like = c.tensor(0);
   const double mean = c.attributes.get_float("mean", 0), scale = c.attributes.get_float("scale", 1);
   STOKER_ASSIGN(c.outputs[0],

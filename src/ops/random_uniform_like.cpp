@@ -1,7 +1,7 @@
 // Random numbers of the uniform distribution on [low, high), in the shape of the input.
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/random.h"
-#include "ops/support.h"
+#include "ops/value_checks.h"
 
 namespace stoker {
 
@@ -22,6 +22,7 @@ Status infer(InferContext& c) {
 }
 
 Status evaluate(ValueContext& c) {
+  STOKER_TRY(check_tensor(c, "random_uniform_like", 0, kAny));
   const Tensor& like = c.tensor(0);
   const double low = c.attributes.get_float("low", 0), high = c.attributes.get_float("high", 1);
   STOKER_ASSIGN(c.outputs[0], draw_tensor(c, c.attributes.get_dtype("dtype", like.dtype()),

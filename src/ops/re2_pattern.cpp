@@ -130,11 +130,17 @@ class Translator {
       return bad("the escape \\{}, which RE2 does not have{}", c,
                  c == 'C' ? " here: the strings are UTF-8" : "");
     }
-    // A multi-byte character after the backslash stands for itself.
-    if (byte < 0x80)
+    if (byte < 0x80) {
       take(2);
-    else
-      at_ += 1;
+    } else {
+      at_ += 1;  // a character that needs no escape
+    }
+    // \p{Greek}, \x{1F600}: the braces count nothing.
+    if ((c == 'p' || c == 'P' || c == 'x') && starts("{")) {
+      const size_t end = text_.find('}', at_);
+      if (end == std::string_view::npos) return bad("a brace is not closed");
+      take(end + 1 - at_);
+    }
     return Status::ok();
   }
 

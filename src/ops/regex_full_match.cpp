@@ -46,8 +46,8 @@ Result<Code> compile(const Attributes& attributes) {
   pcre2_set_parens_nest_limit(context.get(), kMaxDepth);
   int code = 0;
   PCRE2_SIZE offset = 0;
-  const uint32_t options = PCRE2_UTF | PCRE2_DOLLAR_ENDONLY | PCRE2_NO_AUTO_CAPTURE |
-                           PCRE2_NEVER_BACKSLASH_C;
+  const uint32_t options =
+      PCRE2_UTF | PCRE2_DOLLAR_ENDONLY | PCRE2_NO_AUTO_CAPTURE | PCRE2_NEVER_BACKSLASH_C;
   Code compiled(
       pcre2_compile(bytes_of(*pattern), pattern->size(), options, &code, &offset, context.get()));
   if (!compiled) {

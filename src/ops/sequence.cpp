@@ -43,6 +43,7 @@ Result<size_t> position_of(const ValueContext& c, const char* op, size_t i, int6
                            int64_t last, int64_t fallback) {
   int64_t position = fallback;
   if (c.has(i)) {
+    STOKER_TRY(check_tensor(c, op, i, kIndices));
     const Tensor& tensor = c.tensor(i);
     if (tensor.count() != 1) {
       return invalid_argument("{}: position has {} elements, expected 1", op, tensor.count());

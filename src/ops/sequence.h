@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "ops/support.h"
+#include "ops/value_checks.h"
 
 namespace stoker {
 

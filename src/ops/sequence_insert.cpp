@@ -19,8 +19,7 @@ Status infer(InferContext& c) {
 
 Status evaluate(ValueContext& c) {
   STOKER_ASSIGN(auto elements, sequence_elements(c, "sequence_insert", 0));
-  if (!c.has(1) || !c.inputs[1].is_tensor())
-    return invalid_argument("sequence_insert: input 1 is no tensor");
+  STOKER_TRY(check_tensor(c, "sequence_insert", 1, kAny));
   const Tensor& tensor = c.tensor(1);
   if (!elements.empty() && elements[0].is_tensor() &&
       elements[0].tensor().dtype() != tensor.dtype()) {

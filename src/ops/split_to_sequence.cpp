@@ -44,6 +44,7 @@ Status infer(InferContext& c) {
 // Sizes of the parts of an axis.
 Result<std::vector<int64_t>> part_sizes(const ValueContext& c, int64_t extent) {
   if (!c.has(1)) return std::vector<int64_t>(static_cast<size_t>(extent), 1);
+  STOKER_TRY(check_tensor(c, "split_to_sequence", 1, kIndices));
   const Tensor& split = c.tensor(1);
   std::vector<int64_t> sizes = to_ints(view_of(split));
   if (split.rank() == 0) {
@@ -70,6 +71,7 @@ Result<std::vector<int64_t>> part_sizes(const ValueContext& c, int64_t extent) {
 }
 
 Status evaluate(ValueContext& c) {
+  STOKER_TRY(check_tensor(c, "split_to_sequence", 0, kAny));
   const Tensor& x = c.tensor(0);
   STOKER_ASSIGN(const int64_t axis,
                 normalize_axis("split_to_sequence", c.attributes.get_int("axis"), x.rank()));

@@ -3,8 +3,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <unordered_set>
 
-#include "ops/support.h"
 #include "ops/unicode.h"
+#include "ops/value_checks.h"
 
 namespace stoker {
 
@@ -31,6 +31,7 @@ Status infer(InferContext& c) {
 }
 
 Status evaluate(ValueContext& c) {
+  STOKER_TRY(check_tensor(c, "string_normalizer", 0, kStrings));
   const Tensor& x = c.tensor(0);
   if (x.rank() != 1 && (x.rank() != 2 || x.shape()[0] != 1)) {
     return invalid_argument("string_normalizer: input has shape {}, expected [C] or [1,C]",

@@ -1,8 +1,8 @@
 // Every string cut at a delimiter, or at white space when there is none: the parts along a new last
 // axis, filled up with empty strings, and their numbers.
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/support.h"
 #include "ops/unicode.h"
+#include "ops/value_checks.h"
 
 namespace stoker {
 
@@ -69,6 +69,7 @@ Status infer(InferContext& c) {
 }
 
 Status evaluate(ValueContext& c) {
+  STOKER_TRY(check_tensor(c, "string_split", 0, kStrings));
   const Tensor& x = c.tensor(0);
   const std::string delimiter = c.attributes.get_string("delimiter");
   int64_t most = c.attributes.get_int("maxsplit", -1);

@@ -5,7 +5,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <numeric>
 
-#include "ops/support.h"
+#include "ops/value_checks.h"
 
 namespace stoker {
 
@@ -139,6 +139,7 @@ Groups group(const Slices& slices, bool sorted) {
 }
 
 Status evaluate(ValueContext& c) {
+  STOKER_TRY(check_tensor(c, "unique", 0, kComparable));
   const Tensor& x = c.tensor(0);
   const bool flat = !c.attributes.has("axis");
   Shape shape = flat ? Shape{x.count()} : x.shape();
