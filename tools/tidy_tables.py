@@ -50,6 +50,7 @@ VENDOR_HEADERS = [
     (r"google/protobuf/|onnx/onnx-ml\.pb\.h", ["src/import/onnx", "src/zoo"]),
     (r"flatbuffers/|engine/engine_generated\.h", ["src/engine"]),
     (r"sqlite3\.h", ["src/tune"]),
+    (r"pcre2\.h", ["src/ops"]),
     (r"CLI/", ["src/cli"]),
     (r"spdlog/", ["src/base"]),
     (r"xxhash\.h", ["src/base"]),

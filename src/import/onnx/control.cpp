@@ -143,21 +143,10 @@ Status import_sequence_map(NodeImporter& node) {
 }
 
 constexpr OnnxOp kOps[] = {
-    {"", "ConcatFromSequence", import_same},
     {"", "If", import_if},
     {"", "Loop", import_loop},
-    {"", "Optional", import_same},
-    {"", "OptionalGetElement", import_same},
-    {"", "OptionalHasElement", import_same},
     {"", "Scan", import_scan},
-    {"", "SequenceAt", import_same},
-    {"", "SequenceConstruct", import_same},
-    {"", "SequenceEmpty", import_same},
-    {"", "SequenceErase", import_same},
-    {"", "SequenceInsert", import_same},
-    {"", "SequenceLength", import_same},
     {"", "SequenceMap", import_sequence_map},
-    {"", "SplitToSequence", import_same},
 };
 
 }  // namespace

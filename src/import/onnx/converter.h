@@ -71,6 +71,8 @@ class Converter {
                                     const std::string& name);
   Result<Tensor> load_tensor(const onnx::TensorProto& proto);
   Result<Tensor> load_sparse(const onnx::SparseTensorProto& proto);
+  // `name` names the sizes that the type leaves open.
+  Result<ValueType> convert_type(const onnx::TypeProto& proto, const std::string& name);
   // A name that is free in the graph and that the text form can carry.
   std::string free_name(Graph& graph, const std::string& wanted) const;
   void bind_name(Scope& scope, const std::string& name, Value* value);
@@ -97,7 +99,6 @@ class Converter {
   std::optional<Value*> lookup(Scope& scope, const std::string& name);
   void drop_unused_constants(Graph& graph);
 
-  Result<ValueType> convert_type(const onnx::TypeProto& proto, const std::string& name);
   Dim symbol_for(const std::string& parameter);
   void read_overrides(const onnx::GraphProto& proto);
 

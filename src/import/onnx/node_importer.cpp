@@ -164,6 +164,14 @@ Result<Attributes> NodeImporter::converted() const {
   return attributes;
 }
 
+Result<ValueType> NodeImporter::type_attribute(const std::string& name) const {
+  const auto* attribute = raw(name);
+  if (!attribute || !attribute->has_tp())
+    return invalid_model("attribute '{}' is missing, expected a type", name);
+  auto type = converter_.convert_type(attribute->tp(), name);
+  return type.is_ok() ? type : type.status().at(fmt::format("attribute '{}'", name));
+}
+
 Value* NodeImporter::constant(Tensor tensor, const std::string& role) {
   return graph().add_constant(converter_.free_name(graph(), label_ + "." + role),
                               std::move(tensor));

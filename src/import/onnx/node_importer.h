@@ -46,6 +46,8 @@ class NodeImporter {
   Result<Tensor> load(const onnx::SparseTensorProto& proto) {
     return converter_.load_sparse(proto);
   }
+  // The type attribute of this name; `name` too names the sizes that it leaves open.
+  Result<ValueType> type_attribute(const std::string& name) const;
 
   // A constant made for this node; `role` completes its name.
   Value* constant(Tensor tensor, const std::string& role);

@@ -19,6 +19,8 @@ std::map<Key, const OnnxOp*> build_table() {
         contrib_moe_ops(), retired_ops()}) {
   for (const auto& group : {math_ops(), nn_ops(), tensor_ops(), reduce_ops(), quant_ops(),
                             control_ops(), training_ops()}) {
+  for (const auto& group : {math_ops(), nn_ops(), tensor_ops(), reduce_ops(), quant_ops(),
+                            control_ops(), values_ops()}) {
     for (const OnnxOp& op : group) table.emplace(Key{op.domain, op.name}, &op);
   }
   return table;

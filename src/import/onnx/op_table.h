@@ -45,5 +45,6 @@ std::span<const OnnxOp> contrib_bits_ops();
 std::span<const OnnxOp> contrib_moe_ops();
 std::span<const OnnxOp> retired_ops();
 std::span<const OnnxOp> training_ops();
+std::span<const OnnxOp> values_ops();
 
 }  // namespace stoker
