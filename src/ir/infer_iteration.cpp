@@ -100,6 +100,16 @@ class Iteration {
 
   Result<bool> widen(size_t index, Value* in, const Value& out, std::vector<bool>& open) {
     ValueType& type = in->type;
+    // An optional that iterations fill stays an optional.
+    const auto holds = [](const ValueType& optional, const ValueType& value) {
+      return optional.kind == Kind::kOptional && optional.inner == value.kind &&
+             optional.dtype == value.dtype;
+    };
+    if (holds(type, out.type)) return false;
+    if (holds(out.type, type)) {
+      type = out.type;
+      return true;
+    }
     if (type.kind != out.type.kind || type.dtype != out.type.dtype ||
         type.inner != out.type.inner) {
       return invalid_model("carried value {} is {} at first, {} after an iteration", index,

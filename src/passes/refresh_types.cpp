@@ -13,11 +13,14 @@ class TypeRefresher {
   explicit TypeRefresher(Graph& graph) : graph_(graph) {}
 
   Status run() {
-    for (const Value* input : graph_.inputs) learn(input->type.dims);
+    for (const Value* input : graph_.inputs) {
+      for (std::string& name : symbols_of(input->type.dims)) known_.insert(std::move(name));
+    }
     for (const auto& node : graph_.nodes()) {
       if (node->is_constant()) continue;
       STOKER_TRY(refresh(node.get()));
       for (const Value* output : node->outputs) learn(output->type.dims);
+      for (Value* output : node->outputs) name_unknown(*output);
     }
     return Status::ok();
   }
@@ -30,8 +33,21 @@ class TypeRefresher {
     }
     return names;
   }
+  // A size that stands alone shows its symbol's value.
   void learn(const Dims& dims) {
-    for (std::string& name : symbols_of(dims)) known_.insert(std::move(name));
+    for (const Dim& dim : dims) {
+      if (dim.is_symbol()) known_.insert(dim.text());
+    }
+  }
+  // What is made of a symbol that no size shows (half of a length that is an operand's value)
+  // becomes a symbol itself.
+  void name_unknown(Value& value) {
+    for (Dim& dim : value.type.dims) {
+      if (knows({dim})) continue;
+      dim = graph_.fresh_symbol();
+      known_.insert(dim.text());
+    }
+    if (value.elements && !knows(*value.elements)) value.elements.reset();
   }
   bool knows(const Dims& dims) const {
     for (const std::string& name : symbols_of(dims)) {
@@ -46,10 +62,7 @@ class TypeRefresher {
     for (size_t i = 0; i < node->outputs.size(); ++i) {
       Value* value = node->outputs[i];
       value->type = better(value->type, types.outputs[i]);
-      if (types.elements[i])
-        value->elements = std::move(types.elements[i]);
-      else if (value->elements && !knows(*value->elements))
-        value->elements.reset();
+      if (types.elements[i]) value->elements = std::move(types.elements[i]);
     }
     return Status::ok();
   }

@@ -84,8 +84,20 @@ Status finish_iteration(NodeImporter& node, const std::string& op, std::vector<V
 // Inputs that the body declares, without captures.
 size_t own_inputs(const Subgraph& body) { return body.graph->inputs.size() - body.captures.size(); }
 
+// What an iteration sees of an operand: its shape may differ from the operand's.
+ValueType any_shape(const Value* operand) {
+  if (!operand) return {};
+  ValueType type = operand->type;
+  type.ranked = false;
+  type.dims.clear();
+  return type;
+}
+
 Status import_loop(NodeImporter& node) {
-  STOKER_ASSIGN(Subgraph body, node.subgraph("body"));
+  std::vector<ValueType> expected = {ValueType::tensor(DType::kI64, {}),
+                                     ValueType::tensor(DType::kBool, {})};
+  for (size_t i = 2; i < node.input_count(); ++i) expected.push_back(any_shape(node.input(i)));
+  STOKER_ASSIGN(Subgraph body, node.subgraph("body", expected));
   const size_t own = own_inputs(body), outputs = body.graph->outputs.size();
   if (own < 2 || outputs + 1 < own) {
     return invalid_model(
@@ -104,9 +116,12 @@ Status import_loop(NodeImporter& node) {
 
 // Opset 8 has a batch axis in front of everything, and its lengths as input 0.
 Status import_scan(NodeImporter& node) {
-  STOKER_ASSIGN(Subgraph body, node.subgraph("body"));
-  const auto own = static_cast<int64_t>(own_inputs(body));
   const bool batched = node.version() < 9;
+  std::vector<ValueType> expected;
+  for (size_t i = batched; i < node.input_count(); ++i)
+    expected.push_back(any_shape(node.input(i)));
+  STOKER_ASSIGN(Subgraph body, node.subgraph("body", expected));
+  const auto own = static_cast<int64_t>(own_inputs(body));
   const int64_t scanned = node.get_int("num_scan_inputs", 0);
   if (scanned < 1 || scanned > own)
     return invalid_model("num_scan_inputs is {}, the body takes {} values", scanned, own);
@@ -133,7 +148,16 @@ Status import_scan(NodeImporter& node) {
 }
 
 Status import_sequence_map(NodeImporter& node) {
-  STOKER_ASSIGN(Subgraph body, node.subgraph("body"));
+  std::vector<ValueType> expected;
+  for (size_t i = 0; i < node.input_count(); ++i) {
+    ValueType type = any_shape(node.input(i));
+    if (type.kind == ValueType::Kind::kSequence) {
+      type.kind = type.inner;
+      type.inner = ValueType::Kind::kTensor;
+    }
+    expected.push_back(std::move(type));
+  }
+  STOKER_ASSIGN(Subgraph body, node.subgraph("body", expected));
   const size_t own = own_inputs(body);
   if (own != node.input_count() || own == 0)
     return invalid_model("{} inputs are given, the body takes {}", node.input_count(), own);

@@ -149,21 +149,31 @@ void Converter::read_overrides(const onnx::GraphProto& proto) {
   }
 }
 
-void Converter::convert_inputs(const onnx::GraphProto& proto, Scope& scope) {
+void Converter::convert_inputs(const onnx::GraphProto& proto, Scope& scope,
+                               std::span<const ValueType> expected) {
   std::set<std::string> seen;
+  size_t position = 0;
   for (const auto& info : proto.input()) {
+    const ValueType* fallback = position < expected.size() ? &expected[position] : nullptr;
+    ++position;
     if (!seen.insert(info.name()).second || info.name().empty()) {
       problem(StatusCode::kInvalidModel,
               info.name().empty() ? "a graph input has no name"
                                   : fmt::format("graph input '{}' stands twice", info.name()));
     } else if (!scope.values.count(info.name())) {  // old models list initializers as inputs too
-      add_input(info, scope);
+      add_input(info, scope, fallback);
     }
   }
 }
 
-void Converter::add_input(const onnx::ValueInfoProto& info, Scope& scope) {
-  auto type = convert_type(info.type(), info.name());
+// A sub-graph need not declare the types of its inputs: `fallback`, when it is known, is what the
+// node passes.
+void Converter::add_input(const onnx::ValueInfoProto& info, Scope& scope,
+                          const ValueType* fallback) {
+  const bool declared = info.type().value_case() != onnx::TypeProto::VALUE_NOT_SET;
+  auto type = !declared && fallback && fallback->dtype != DType::kInvalid
+                  ? Result<ValueType>(*fallback)
+                  : convert_type(info.type(), info.name());
   scope.values[info.name()] = nullptr;
   if (!type.is_ok()) {
     problem(type.status().code(),

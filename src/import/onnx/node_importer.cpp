@@ -280,12 +280,13 @@ Value* NodeImporter::find(const std::string& name) const {
   return found == scope_.values.end() ? nullptr : found->second;
 }
 
-Result<Subgraph> NodeImporter::subgraph(const std::string& attribute) {
+Result<Subgraph> NodeImporter::subgraph(const std::string& attribute,
+                                        std::span<const ValueType> expected) {
   const auto* found = raw(attribute);
   if (!found || !found->has_g()) {
     return invalid_model("attribute '{}' is missing, expected a graph", attribute);
   }
-  return converter_.convert_subgraph(found->g(), scope_, attribute);
+  return converter_.convert_subgraph(found->g(), scope_, attribute, expected);
 }
 
 Status import_same(NodeImporter& node) { return node.finish_same(node.inputs()); }

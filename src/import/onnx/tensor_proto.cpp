@@ -291,9 +291,15 @@ Result<AnyValue> read_value_proto_file(const std::string& path, ProtoKind kind, 
       case ProtoKind::kSequence:
         return parse_value<onnx::SequenceProto>(
             bytes, "SequenceProto", name, [](const auto& p) { return value_from_sequence(p, 0); });
-      case ProtoKind::kOptional:
-        return parse_value<onnx::OptionalProto>(
+      case ProtoKind::kOptional: {
+        auto value = parse_value<onnx::OptionalProto>(
             bytes, "OptionalProto", name, [](const auto& p) { return value_from_optional(p, 0); });
+        if (value) return value;
+        // What is in the optional may have been written as it is.
+        auto inner = parse_value<onnx::SequenceProto>(
+            bytes, "SequenceProto", name, [](const auto& p) { return value_from_sequence(p, 0); });
+        return inner ? inner : value;
+      }
       case ProtoKind::kTensor: break;
     }
     return parse_value<onnx::TensorProto>(bytes, "TensorProto", name,
