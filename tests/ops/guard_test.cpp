@@ -54,6 +54,10 @@ TEST(Guards, MismatchedOperandsAreErrors) {
            "resize x=f32[0] r=none s=f32[1]{2} -> f32[4]",
            "pad x=f32[2] p=i64[2]{1,1} v=f32[0] -> f32[4]",
            "cum_sum x=f32[3] a=i64[0] -> f32[3]",
+           "reduce_sum x=f32[2,3] a=i64[1]{1} -> f32[3,1]",
+           "reduce_mean x=f32[2,3] a=i64[1]{0} keepdims=0 -> f32[2]",
+           "reduce_log_sum_exp x=f32[2,3] a=i64[1]{5} -> f32[2,1]",
+           "arg_max x=f32[2,3] axis=1 -> i64[1,3]",
            "non_zero x=f32[3]{1,1,1} -> i64[1,2]",
            "lstm x=f32[2,2,2] w=f32[1,4,2] r=f32[1,4,1] b=none l=none h=f32[1,1,1] -> f32[2,1,2,1]",
        }) {
