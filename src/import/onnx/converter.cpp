@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <set>
 
 #include "base/status.h"
 #include "import/onnx/node_importer.h"
@@ -87,9 +88,37 @@ void Converter::read_functions(const onnx::ModelProto& model) {
   }
 }
 
+namespace {
+
+// From IR version 4 on an initializer that is a graph input too is a default that the caller may
+// replace; here it stays what it is.
+std::string frozen_defaults(const onnx::ModelProto& model) {
+  if (model.ir_version() < 4) return "";  // every initializer had to be an input
+  std::set<std::string> initialized;
+  for (const auto& tensor : model.graph().initializer()) initialized.insert(tensor.name());
+  for (const auto& sparse : model.graph().sparse_initializer())
+    initialized.insert(sparse.values().name());
+  constexpr int kShown = 5;
+  int count = 0;
+  std::string names;
+  for (const auto& input : model.graph().input()) {
+    if (!initialized.count(input.name()) || ++count > kShown) continue;
+    names += (names.empty() ? "'" : ", '") + input.name() + "'";
+  }
+  if (count == 0) return "";
+  return fmt::format(
+      "{} input(s) have a default value and keep it, a caller cannot replace it: {}{}; remove the "
+      "initializer to make one a real input",
+      count, names, count > kShown ? ", ..." : "");
+}
+
+}  // namespace
+
 Result<ImportedModel> Converter::run(onnx::ModelProto& model) {
   read_opsets(model);
   read_functions(model);
+  if (std::string text = frozen_defaults(model); !text.empty())
+    warnings_.push_back(std::move(text));
   ImportedModel result;
   const std::string& name = model.graph().name();
   result.graph = std::make_unique<Graph>(name.empty() ? "main" : name);

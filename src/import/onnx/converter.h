@@ -93,6 +93,7 @@ class Converter {
   void convert_outputs(const onnx::GraphProto& proto, Scope& scope);
   void read_declared(const onnx::GraphProto& proto, Scope& scope);
   void check_declared(Scope& scope, const std::string& name, Value* value);
+  void check_output(const onnx::ValueInfoProto& info, const Value& value);
   void convert_nodes(const std::vector<const onnx::NodeProto*>& nodes, Scope& scope);
   void convert_node(const onnx::NodeProto& node, size_t index, Scope& scope);
   Status import_node(const onnx::NodeProto& node, const std::string& label, Scope& scope);

@@ -3,6 +3,7 @@
 #include "base/status.h"
 #include "import/onnx/node_importer.h"
 #include "import/onnx/op_table.h"
+#include "import/onnx/shape_arithmetic.h"
 #include "onnx/onnx-ml.pb.h"
 
 namespace stoker {
@@ -112,6 +113,15 @@ Status import_scatter(NodeImporter& node) {
 // Before opset 6 the target type was its name.
 Status import_cast(NodeImporter& node) {
   const auto* to = node.raw("to");
+  if (node.has_input(0) && node.get_int("to", 0) == onnx::TensorProto::INT64) {
+    STOKER_ASSIGN(Value* const sizes, sizes_in_float(node, node.input(0)));
+    if (sizes && !sizes->origin.empty())  // another name of the model for the same value
+      return node.finish("cast", {sizes}, {{"to", DType::kI64}});
+    if (sizes) {
+      node.bind(0, sizes);
+      return Status::ok();
+    }
+  }
   if (!to || !to->has_s()) return import_same(node);
   const std::string name = to->s();
   onnx::TensorProto::DataType type{};
