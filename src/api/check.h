@@ -17,6 +17,7 @@ enum class Metric {
   kCosine,    // 1 - cosine similarity <= rtol
   kTop1,      // the index of the largest element of every row (last dim) is the same
   kRange,     // the largest |a - b| / (largest b - smallest b) <= rtol
+  kMoments,   // mean and variance agree as those of two samples of one distribution do
 };
 std::optional<Metric> metric_from_name(const std::string& name);
 const char* metric_name(Metric metric);
@@ -62,8 +63,9 @@ struct SuiteReport {
   int skipped = 0;  // subfolders without a model or without data
   std::vector<SuiteFailure> failures;
 };
-// Builds and checks the model of every subfolder (model.onnx, or its only .onnx file). A model that
-// fails, for whatever reason, is a line of the report.
+// Builds, saves, loads and checks the model of every subfolder (model.onnx, or its only .onnx
+// file). A model that fails, for whatever reason, is a line of the report. Outputs that come from
+// random numbers are judged by their moments when they are not equal.
 Result<SuiteReport> check_suite(
     const std::string& folder, const BuildOptions& options, const Tolerance& tolerance,
     const std::function<void(const std::string& model, const std::string& problem)>& done);
