@@ -34,6 +34,7 @@ std::string ir_op_name(std::string_view onnx_name);
 std::span<const OnnxOp> math_ops();
 std::span<const OnnxOp> nn_ops();
 std::span<const OnnxOp> tensor_ops();
+std::span<const OnnxOp> attention_ops();
 std::span<const OnnxOp> reduce_ops();
 std::span<const OnnxOp> quant_ops();
 std::span<const OnnxOp> control_ops();
