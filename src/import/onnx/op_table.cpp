@@ -13,8 +13,8 @@ using Key = std::pair<std::string_view, std::string_view>;
 
 std::map<Key, const OnnxOp*> build_table() {
   std::map<Key, const OnnxOp*> table;
-  for (const auto& group :
-       {math_ops(), nn_ops(), tensor_ops(), reduce_ops(), quant_ops(), control_ops()}) {
+  for (const auto& group : {math_ops(), nn_ops(), tensor_ops(), reduce_ops(), quant_ops(),
+                            control_ops(), vision_ops(), ml_ops()}) {
     for (const OnnxOp& op : group) table.emplace(Key{op.domain, op.name}, &op);
   }
   return table;

@@ -35,5 +35,7 @@ std::span<const OnnxOp> tensor_ops();
 std::span<const OnnxOp> reduce_ops();
 std::span<const OnnxOp> quant_ops();
 std::span<const OnnxOp> control_ops();
+std::span<const OnnxOp> vision_ops();
+std::span<const OnnxOp> ml_ops();
 
 }  // namespace stoker
