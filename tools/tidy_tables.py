@@ -52,6 +52,7 @@ VENDOR_HEADERS = [
     (r"sqlite3\.h", ["src/tune"]),
     (r"pcre2\.h", ["src/ops"]),
     (r"CLI/", ["src/cli"]),
+    (r"jpeglib\.h|jerror\.h|tiffio\.h|openjpeg\.h|webp/|stb/", ["src/base"]),
     (r"spdlog/", ["src/base"]),
     (r"xxhash\.h", ["src/base"]),
     (r"nlohmann/", ["src/base", "src/engine", "src/plan", "src/runtime", "src/tune", "src/api",

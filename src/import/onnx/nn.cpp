@@ -152,21 +152,6 @@ Status import_recurrent(NodeImporter& node) {
   return import_same(node);
 }
 
-// Opset 20 renamed the modes.
-Status import_grid_sample(NodeImporter& node) {
-  std::string mode = node.get_string("mode", "linear");
-  if (mode == "bilinear") mode = "linear";
-  if (mode == "bicubic") mode = "cubic";
-  return node.finish_same(node.inputs(), {{"mode", mode}});
-}
-
-Status import_roi_align(NodeImporter& node) {
-  const bool old = node.version() < 16;
-  const std::string mode =
-      node.get_string("coordinate_transformation_mode", old ? "output_half_pixel" : "half_pixel");
-  return node.finish_same(node.inputs(), {{"coordinate_transformation_mode", mode}});
-}
-
 // Written out: each group is normalized, then scale and bias apply per group (opset 18) or channel.
 Status import_group_norm(NodeImporter& node) {
   if (find_op("group_normalization") && node.version() >= 21) return import_same(node);
@@ -239,13 +224,11 @@ constexpr OnnxOp kOps[] = {
     {"", "Col2Im", import_same},
     {"", "Conv", import_same},
     {"", "ConvTranspose", import_same},
-    {"", "DeformConv", import_same},
     {"", "Dropout", import_dropout},
     {"", "GRU", import_recurrent},
     {"", "GlobalAveragePool", import_same},
     {"", "GlobalLpPool", import_same},
     {"", "GlobalMaxPool", import_same},
-    {"", "GridSample", import_grid_sample},
     {"", "GroupNormalization", import_group_norm},
     {"", "InstanceNormalization", import_same},
     {"", "LRN", import_same},
@@ -254,15 +237,12 @@ constexpr OnnxOp kOps[] = {
     {"", "LpNormalization", import_same},
     {"", "LpPool", import_same},
     {"", "MaxPool", import_same},
-    {"", "MaxRoiPool", import_same},
     {"", "MaxUnpool", import_same},
     {"", "MeanVarianceNormalization", import_mean_variance},
     {"", "NegativeLogLikelihoodLoss", import_same},
-    {"", "NonMaxSuppression", import_same},
     {"", "RMSNormalization", import_same},
     {"", "RNN", import_recurrent},
     {"", "Resize", import_resize},
-    {"", "RoiAlign", import_roi_align},
     {"", "SoftmaxCrossEntropyLoss", import_same},
     {"", "Upsample", import_upsample},
 };

@@ -47,5 +47,7 @@ std::span<const OnnxOp> contrib_moe_ops();
 std::span<const OnnxOp> retired_ops();
 std::span<const OnnxOp> training_ops();
 std::span<const OnnxOp> values_ops();
+std::span<const OnnxOp> vision_ops();
+std::span<const OnnxOp> ml_ops();
 
 }  // namespace stoker
