@@ -40,7 +40,6 @@ std::map<Key, const OnnxOp*> build_table() {
   std::map<Key, const OnnxOp*> table;
   for (const Group group : kGroups) {
     for (const OnnxOp& op : group()) table.emplace(Key{op.domain, op.name}, &op);
-    for (const OnnxOp& op : group) table.emplace(Key{op.domain, op.name}, &op);
   }
   return table;
 }
