@@ -19,6 +19,8 @@ constexpr Group kGroups[] = {
     nn_ops,
     tensor_ops,
     attention_ops,
+    contrib_attention_ops,
+    contrib_cached_ops,
     vision_ops,
     reduce_ops,
     quant_ops,

@@ -35,6 +35,8 @@ std::span<const OnnxOp> math_ops();
 std::span<const OnnxOp> nn_ops();
 std::span<const OnnxOp> tensor_ops();
 std::span<const OnnxOp> attention_ops();
+std::span<const OnnxOp> contrib_attention_ops();
+std::span<const OnnxOp> contrib_cached_ops();
 std::span<const OnnxOp> reduce_ops();
 std::span<const OnnxOp> quant_ops();
 std::span<const OnnxOp> control_ops();
