@@ -327,7 +327,8 @@ std::optional<Value*> Converter::lookup(Scope& scope, const std::string& name) {
 }
 
 Result<Subgraph> Converter::convert_subgraph(const onnx::GraphProto& proto, Scope& outer,
-                                             const std::string& name) {
+                                             const std::string& name,
+                                             std::span<const ValueType> expected) {
   if (outer.depth >= options_.limits.max_nesting) {
     return invalid_model("sub-graphs are nested deeper than {}", options_.limits.max_nesting);
   }
@@ -344,7 +345,7 @@ Result<Subgraph> Converter::convert_subgraph(const onnx::GraphProto& proto, Scop
   const size_t before = problem_count_;
   read_declared(proto, scope);
   convert_initializers(proto, scope);
-  convert_inputs(proto, scope);
+  convert_inputs(proto, scope, expected);
   convert_nodes(pointers(proto.node()), scope);
   convert_outputs(proto, scope);
   if (scope.failed || problem_count_ != before) return reported();

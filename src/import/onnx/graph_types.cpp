@@ -26,6 +26,37 @@ std::string symbol_name(const std::string& text) {
   return name;
 }
 
+// Sets the kinds of `type` (and the keys of a map) and gives the tensor type inside.
+Result<const onnx::TypeProto*> unwrap_type(const onnx::TypeProto& proto, ValueType& type) {
+  using Kind = ValueType::Kind;
+  const onnx::TypeProto* inside = &proto;
+  if (proto.has_sequence_type()) {
+    type.kind = Kind::kSequence;
+    inside = &proto.sequence_type().elem_type();
+  } else if (proto.has_optional_type()) {
+    type.kind = Kind::kOptional;
+    inside = &proto.optional_type().elem_type();
+    if (inside->has_sequence_type()) {
+      type.inner = Kind::kSequence;
+      inside = &inside->sequence_type().elem_type();
+    }
+  }
+  if (inside->has_map_type() && type.kind != Kind::kOptional) {
+    (type.kind == Kind::kSequence ? type.inner : type.kind) = Kind::kMap;
+    const auto& map = inside->map_type();
+    type.key = dtype_from_onnx(map.key_type());
+    if (!is_integer(type.key) && type.key != DType::kString) {
+      return invalid_model("the keys of a map: expected integers or strings, found {}",
+                           dtype_name(type.key));
+    }
+    inside = &map.value_type();
+  }
+  if (inside->has_tensor_type()) return inside;
+  return unsupported(
+      "expected a tensor, a sequence of tensors or of maps, an optional tensor or sequence of "
+      "tensors, or a map to tensors");
+}
+
 }  // namespace
 
 // Exporters write "?" or "-1" for sizes they do not know: these are not one shared size.
@@ -54,17 +85,7 @@ Dim Converter::symbol_for(const std::string& parameter) {
 // `name` names the extents that the model leaves open.
 Result<ValueType> Converter::convert_type(const onnx::TypeProto& proto, const std::string& name) {
   ValueType type;
-  const onnx::TypeProto* inner = &proto;
-  if (proto.has_sequence_type()) {
-    type.kind = ValueType::Kind::kSequence;
-    inner = &proto.sequence_type().elem_type();
-  } else if (proto.has_optional_type()) {
-    type.kind = ValueType::Kind::kOptional;
-    inner = &proto.optional_type().elem_type();
-  }
-  if (!inner->has_tensor_type()) {
-    return unsupported("expected a tensor, or a sequence or optional of tensors");
-  }
+  STOKER_ASSIGN(const onnx::TypeProto* const inner, unwrap_type(proto, type));
   const auto& tensor = inner->tensor_type();
   type.dtype = dtype_from_onnx(tensor.elem_type());
   if (type.dtype == DType::kInvalid) {
@@ -128,21 +149,31 @@ void Converter::read_overrides(const onnx::GraphProto& proto) {
   }
 }
 
-void Converter::convert_inputs(const onnx::GraphProto& proto, Scope& scope) {
+void Converter::convert_inputs(const onnx::GraphProto& proto, Scope& scope,
+                               std::span<const ValueType> expected) {
   std::set<std::string> seen;
+  size_t position = 0;
   for (const auto& info : proto.input()) {
+    const ValueType* fallback = position < expected.size() ? &expected[position] : nullptr;
+    ++position;
     if (!seen.insert(info.name()).second || info.name().empty()) {
       problem(StatusCode::kInvalidModel,
               info.name().empty() ? "a graph input has no name"
                                   : fmt::format("graph input '{}' stands twice", info.name()));
     } else if (!scope.values.count(info.name())) {  // old models list initializers as inputs too
-      add_input(info, scope);
+      add_input(info, scope, fallback);
     }
   }
 }
 
-void Converter::add_input(const onnx::ValueInfoProto& info, Scope& scope) {
-  auto type = convert_type(info.type(), info.name());
+// A sub-graph need not declare the types of its inputs: `fallback`, when it is known, is what the
+// node passes.
+void Converter::add_input(const onnx::ValueInfoProto& info, Scope& scope,
+                          const ValueType* fallback) {
+  const bool declared = info.type().value_case() != onnx::TypeProto::VALUE_NOT_SET;
+  auto type = !declared && fallback && fallback->dtype != DType::kInvalid
+                  ? Result<ValueType>(*fallback)
+                  : convert_type(info.type(), info.name());
   scope.values[info.name()] = nullptr;
   if (!type.is_ok()) {
     problem(type.status().code(),

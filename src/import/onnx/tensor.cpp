@@ -131,6 +131,11 @@ Status import_cast(NodeImporter& node) {
   return node.finish_same(node.inputs(), {{"to", int64_t{type}}});
 }
 
+Status import_bit_cast(NodeImporter& node) {
+  if (!node.has_input(0)) return invalid_model("input 0 is left out");
+  return node.finish_same(node.inputs(), {{"from", node.input(0)->type.dtype}});
+}
+
 Status import_cast_like(NodeImporter& node) {
   if (!node.has_input(0) || !node.has_input(1)) return invalid_model("expected 2 inputs");
   STOKER_ASSIGN(Attributes attributes, node.converted());
@@ -174,7 +179,7 @@ Status import_constant(NodeImporter& node) {
 }
 
 constexpr OnnxOp kOps[] = {
-    {"", "BitCast", import_same},
+    {"", "BitCast", import_bit_cast},
     {"", "Cast", import_cast},
     {"", "CastLike", import_cast_like},
     {"", "CenterCropPad", import_same},
