@@ -1,9 +1,9 @@
 # GroupQueryAttention and RotaryEmbedding of com.microsoft, for contrib_attention_test.py.
 # SPDX-License-Identifier: Apache-2.0
 import numpy
-from onnx import TensorProto
+from onnx import TensorProto, helper
 
-from contrib_cases import Random, case
+from contrib_cases import CASES, Random, case
 
 N, M, H = 4, 2, 16  # query heads, key heads, head size
 
@@ -141,6 +141,55 @@ def rotated():
                                           packed=True), do_rotary=1, local_window_size=3)
 
 
+def keep_rows(counts, rows):
+    """Compares only rows that are no padding, of the last case."""
+    made = CASES[-1]
+    kept = numpy.arange(rows) < numpy.array(counts)[:, None]
+    made.tensors["kept"] = kept[:, :, None]
+    made.tensors["zero"] = numpy.zeros(1, "float32")
+    made.nodes.append(helper.make_node("Where", ["kept", "out0", "zero"], ["rows"]))
+    made.outputs = ["rows"]
+
+
+def padded():
+    r = Random("gqa_padded")
+    cosine, sine = tables(r)
+    tables_of = {"cos": cosine, "sin": sine}
+    for name, more, attributes in [("", {}, {}), ("_rotary", tables_of, {"do_rotary": 1}),
+                                   ("_window", {}, {"local_window_size": 2})]:
+        for room in (0, 9):
+            inputs = group_inputs(r, 5, [0, 0, 0], room=room, **more)
+            inputs["lengths"] = numpy.array([4, 1, 2], "int32")
+            add_group(f"padded_prompt{name}_{room}", inputs, **attributes)
+            keep_rows([5, 2, 3], 5)
+        inputs = group_inputs(r, 3, [6, 4, 0], room=12, **more)
+        inputs.update({"ks": None, "vs": None, "qn": None, "kn": None,
+                       "valid": numpy.array([2, 0, 3], "int32")})
+        inputs["lengths"] = numpy.array([7, 3, 2], "int32")
+        inputs["total"] = numpy.array([12], "int32")
+        add_group(f"padded_chunk{name}", inputs, **attributes)
+        keep_rows([2, 0, 3], 3)
+
+
+def normal_heads():
+    """Its CPU provider has no normalization of the heads; numpy does it before."""
+    from contrib_attention_cases import ask
+    r = Random("gqa_normal")
+    cosine, sine = tables(r)
+    inputs = group_inputs(r, 2, [5], room=9, cos=cosine, sin=sine)
+    inputs.update({"ks": None, "vs": None, "qn": r.positive(H), "kn": r.positive(H)})
+
+    def normal(x, weight):
+        heads = x.reshape(*x.shape[:2], -1, H)
+        scale = numpy.sqrt((heads ** 2).mean(-1, keepdims=True) + numpy.float32(1e-4))
+        return (heads / scale * weight).reshape(x.shape).astype("float32")
+
+    plain = {k: v for k, v in inputs.items() if k not in ("ks", "vs", "qn", "kn")}
+    plain.update(q=normal(inputs["q"], inputs["qn"]), k=normal(inputs["k"], inputs["kn"]))
+    expected = ask("GroupQueryAttention", 3, num_heads=N, kv_num_heads=M, do_rotary=1, **plain)
+    add_group("normal_heads", inputs, expected=expected, do_rotary=1, qk_norm_epsilon=1e-4)
+
+
 def add():
-    for group in (rotary, prompts, steps, rotated):
+    for group in (rotary, prompts, steps, rotated, padded, normal_heads):
         group()

@@ -121,11 +121,18 @@ void unpack(Composer& c, AttentionCall& call) {
   call.k = c.optional_input(1);
   call.v = c.optional_input(2);
   if (!c.ok()) return;
+  const auto check = [&](Value* packed, int64_t parts) {
+    const int64_t found = c.extent(packed, 3, "packed operand");
+    if (!c.ok() || found == parts) return;
+    c.fail(invalid_model("packed operand {}: expected {} parts along axis 3",
+                         type_text(packed->type), parts));
+  };
   const auto part = [&](Value* packed, int64_t i) {
     return c.reshape(c.slice(packed, 3, i, i + 1, "packed"), {0, 0, -1}, "unpacked");
   };
   if (c.rank(call.q, "query") == 5) {
     Value* packed = call.q;
+    check(packed, 3);
     call.q = part(packed, 0), call.k = part(packed, 1), call.v = part(packed, 2);
   } else if (!call.k) {  // [batch, length, 2 * hidden + v_hidden], all equal
     const int64_t width = c.extent(call.q, 2, "packed query");
@@ -135,6 +142,7 @@ void unpack(Composer& c, AttentionCall& call) {
     call.q = parts[0], call.k = parts[1], call.v = parts[2];
   } else if (c.rank(call.k, "key") == 5) {
     Value* packed = call.k;
+    check(packed, 2);
     call.k = part(packed, 0), call.v = part(packed, 1);
   } else if (!call.v) {
     c.fail(invalid_model("value is left out, expected packed keys of rank 5, found {}",
