@@ -66,6 +66,14 @@ const OnnxOp* find_onnx_op(std::string_view domain, std::string_view name) {
   return found == table.end() ? nullptr : found->second;
 }
 
+std::vector<const OnnxOp*> all_onnx_ops() {
+  std::vector<const OnnxOp*> ops;
+  for (const Group group : kGroups) {
+    for (const OnnxOp& op : group()) ops.push_back(&op);
+  }
+  return ops;
+}
+
 std::string ir_op_name(std::string_view onnx_name) {
   std::string name(onnx_name);
   join_words(name);

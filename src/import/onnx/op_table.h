@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "stoker/status.h"
 
@@ -27,6 +28,9 @@ Status import_einsum(NodeImporter& node);
 
 // Null when the operator is not known.
 const OnnxOp* find_onnx_op(std::string_view domain, std::string_view name);
+
+// Every entry of the tables.
+std::vector<const OnnxOp*> all_onnx_ops();
 
 // "GlobalAveragePool" -> "global_average_pool", "MatMul" -> "matmul".
 std::string ir_op_name(std::string_view onnx_name);
