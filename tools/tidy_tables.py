@@ -40,7 +40,7 @@ LAYER_EXTRAS = {
     "src/cli/zoo.cpp": ["zoo"],
 }
 # Public headers that every folder may use; the others are for the facade and its users.
-COMMON_PUBLIC_HEADERS = {"stoker/status.h", "stoker/dtype.h", "stoker/tensor.h"}
+COMMON_PUBLIC_HEADERS = {"stoker/status.h", "stoker/dtype.h", "stoker/tensor.h", "stoker/value.h"}
 # src/runtime implements the running half of the facade.
 PUBLIC_HEADER_FOLDERS = ["include/stoker", "src/runtime", "src/api", "src/cli", "tests", "bench",
                          "examples"]
@@ -50,6 +50,7 @@ VENDOR_HEADERS = [
     (r"google/protobuf/|onnx/onnx-ml\.pb\.h", ["src/import/onnx", "src/zoo"]),
     (r"flatbuffers/|engine/engine_generated\.h", ["src/engine"]),
     (r"sqlite3\.h", ["src/tune"]),
+    (r"pcre2\.h", ["src/ops"]),
     (r"CLI/", ["src/cli"]),
     (r"jpeglib\.h|jerror\.h|tiffio\.h|openjpeg\.h|webp/|stb/", ["src/base"]),
     (r"spdlog/", ["src/base"]),

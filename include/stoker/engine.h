@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "stoker/tensor.h"
+#include "stoker/value.h"
 
 namespace stoker {
 
@@ -18,6 +18,8 @@ struct TensorInfo {
   std::string name;
   DType dtype = DType::kInvalid;
   std::vector<std::string> dims;  // "3", "N", "4*N+1"
+  bool ranked = true;             // false: any number of dims
+  std::string kind = "tensor";    // or "sequence", "optional", "map"
 };
 
 // Names and values of knobs (`stoker knobs` lists them), such as {"threads", "2"}, {"isa", "v3"}.
@@ -57,7 +59,8 @@ class Engine {
 
   // Runs through a session of an internal pool.
   Result<TensorMap> run(const TensorMap& inputs) const;
-  // Memory need of a shape, exactly, before running it.
+  Result<ValueMap> run_values(const ValueMap& inputs) const;
+  // Memory need of a shape, exactly, before running it. Refused where it depends on data.
   Result<MemoryUse> memory(const std::vector<Shape>& input_shapes) const;
 
   LoadedEngine& impl() const { return *impl_; }
@@ -77,12 +80,16 @@ class Session {
 
   // Inputs by name; outputs are newly allocated tensors.
   Result<TensorMap> run(const TensorMap& inputs);
+  // The form for networks whose inputs or outputs are sequences, optionals or maps.
+  Result<ValueMap> run_values(const ValueMap& inputs);
 
   // The form without any allocation after the first run of a shape: the tensors are kept by the
-  // session until replaced. Outputs are allocated by bind and rewritten by each run_bound.
+  // session until replaced. Outputs are allocated by bind and rewritten by each run_bound. Engines
+  // with sizes that depend on data, or control flow, allocate in every run, outputs too.
   Status bind(const TensorMap& inputs);
+  Status bind_values(const ValueMap& inputs);
   Status run_bound();
-  const TensorMap& bound_outputs() const;
+  const TensorMap& bound_outputs() const;  // those that are tensors
 
   // Per-step times of the runs since enabling.
   void enable_profile(bool on);

@@ -157,6 +157,11 @@ Result<std::string> check_model(const std::string& model_path, const std::string
   return std::string();
 }
 
+const char* kind_text(const AnyValue& value) {
+  constexpr const char* kNames[] = {"nothing", "a tensor", "a sequence", "a map"};
+  return kNames[static_cast<size_t>(value.kind())];
+}
+
 // model.onnx, or the only .onnx file; empty when there is none to choose.
 std::string model_of(const fs::path& folder) {
   std::error_code fault;
@@ -235,6 +240,39 @@ OutputComparison compare_tensors(const std::string& name, const Tensor& actual,
   return result;
 }
 
+OutputComparison compare_values(const std::string& name, const AnyValue& actual,
+                                const AnyValue& expected, const Tolerance& tolerance) {
+  if (actual.is_tensor() && expected.is_tensor())
+    return compare_tensors(name, actual.tensor(), expected.tensor(), tolerance);
+  OutputComparison result;
+  result.output = name;
+  if (actual.kind() != expected.kind()) {
+    result.reason = fmt::format("{}, expected {}", kind_text(actual), kind_text(expected));
+    return result;
+  }
+  result.passed = true;
+  if (!actual.has_value()) return result;
+  if (actual.elements().size() != expected.elements().size()) {
+    result.passed = false;
+    result.reason = fmt::format("{} elements, expected {}", actual.elements().size(),
+                                expected.elements().size());
+    return result;
+  }
+  for (size_t i = 0; i < actual.elements().size(); ++i) {
+    OutputComparison part = compare_values(fmt::format("{}[{}]", name, i), actual.elements()[i],
+                                           expected.elements()[i], tolerance);
+    part.max_abs = std::max(part.max_abs, result.max_abs);
+    part.max_rel = std::max(part.max_rel, result.max_rel);
+    if (!part.passed) {
+      part.reason = fmt::format("element {}: {}", i, part.reason);
+      return part;
+    }
+    part.output = name;
+    result = std::move(part);
+  }
+  return result;
+}
+
 bool DataSetCheck::passed() const {
   return std::all_of(outputs.begin(), outputs.end(),
                      [](const OutputComparison& output) { return output.passed; });
@@ -247,7 +285,7 @@ Result<std::vector<DataSetCheck>> check_folder(const Engine& engine, const std::
   Session session(engine);
   for (const std::string& path : folders) {
     STOKER_ASSIGN(const DataSet set, load_data_set(path, engine.inputs(), engine.outputs()));
-    auto outputs = session.run(set.inputs);
+    auto outputs = session.run_values(set.inputs);
     if (!outputs.is_ok()) return outputs.status().at("'" + path + "'");
     DataSetCheck check;
     check.folder = path;
@@ -255,7 +293,7 @@ Result<std::vector<DataSetCheck>> check_folder(const Engine& engine, const std::
       const auto expected = set.outputs.find(info.name);
       if (expected == set.outputs.end()) continue;
       check.outputs.push_back(
-          compare_tensors(info.name, outputs->at(info.name), expected->second, tolerance));
+          compare_values(info.name, outputs->at(info.name), expected->second, tolerance));
     }
     checks.push_back(std::move(check));
   }

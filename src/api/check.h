@@ -41,6 +41,10 @@ struct OutputComparison {
 OutputComparison compare_tensors(const std::string& name, const Tensor& actual,
                                  const Tensor& expected, const Tolerance& tolerance);
 
+// Element by element, for sequences and maps; the figures are the worst of all.
+OutputComparison compare_values(const std::string& name, const AnyValue& actual,
+                                const AnyValue& expected, const Tolerance& tolerance);
+
 struct DataSetCheck {
   std::string folder;
   std::vector<OutputComparison> outputs;

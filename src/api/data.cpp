@@ -57,7 +57,7 @@ std::vector<std::string> sorted_files(const std::string& folder) {
 // One side of a data set: "input_K.pb" files.
 Status load_numbered(const std::string& folder, const std::vector<std::string>& files,
                      std::string_view prefix, const std::vector<TensorInfo>& infos,
-                     TensorMap& tensors) {
+                     ValueMap& values) {
   std::map<size_t, std::string> ordered;
   for (const std::string& file : files) {
     if (const auto number = numbered(file, prefix, ".pb")) ordered[*number] = file;
@@ -65,7 +65,8 @@ Status load_numbered(const std::string& folder, const std::vector<std::string>& 
   for (const auto& [number, file] : ordered) {
     const std::string path = (fs::path(folder) / file).string();
     std::string name;
-    STOKER_ASSIGN(Tensor tensor, load_tensor(path, &name));
+    const std::string kind = number < infos.size() ? infos[number].kind : "tensor";
+    STOKER_ASSIGN(AnyValue value, load_value(path, kind, &name));
     const auto known = [&](const TensorInfo& info) { return info.name == name; };
     if (name.empty() || std::none_of(infos.begin(), infos.end(), known)) {
       if (number >= infos.size()) {
@@ -74,7 +75,7 @@ Status load_numbered(const std::string& folder, const std::vector<std::string>& 
       }
       name = infos[number].name;
     }
-    if (!tensors.emplace(name, std::move(tensor)).second) {
+    if (!values.emplace(name, std::move(value)).second) {
       return invalid_model("'{}': '{}' is given twice in this folder", path, name);
     }
   }
@@ -82,11 +83,11 @@ Status load_numbered(const std::string& folder, const std::vector<std::string>& 
 }
 
 Status load_named(const std::string& folder, const std::vector<std::string>& files,
-                  const std::vector<TensorInfo>& infos, TensorMap& tensors) {
+                  const std::vector<TensorInfo>& infos, ValueMap& values) {
   for (const TensorInfo& info : infos) {
     const std::string file = safe_file_name(info.name) + ".npy";
-    if (tensors.count(info.name) || !std::binary_search(files.begin(), files.end(), file)) continue;
-    STOKER_ASSIGN(tensors[info.name], load_tensor((fs::path(folder) / file).string()));
+    if (values.count(info.name) || !std::binary_search(files.begin(), files.end(), file)) continue;
+    STOKER_ASSIGN(values[info.name], load_value((fs::path(folder) / file).string()));
   }
   return Status::ok();
 }
@@ -169,7 +170,7 @@ Result<std::vector<Shape>> input_shapes(const Engine& engine,
   return shapes;
 }
 
-Result<Tensor> load_tensor(const std::string& path, std::string* name) {
+Result<AnyValue> load_value(const std::string& path, const std::string& kind, std::string* name) {
   if (name) name->clear();
   std::string ending = fs::path(path).extension().string();
   for (char& c : ending) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
@@ -177,10 +178,18 @@ Result<Tensor> load_tensor(const std::string& path, std::string* name) {
   if (!fs::exists(path, fault)) {
     return Status(StatusCode::kNotFound, fmt::format("'{}' does not exist", path));
   }
-  if (ending == ".npy") return read_npy(path);
+  if (ending == ".npy") {
+    STOKER_ASSIGN(Tensor tensor, read_npy(path));
+    return AnyValue(std::move(tensor));
+  }
   if (ending == ".pb") {
     if (fs::is_directory(path, fault)) return invalid_model("'{}' is a folder", path);
-    return read_tensor_proto_file(path, name);
+    if (kind == "map") return unsupported("'{}': maps are not read from files", path);
+    return read_value_proto_file(path,
+                                 kind == "sequence"   ? ProtoKind::kSequence
+                                 : kind == "optional" ? ProtoKind::kOptional
+                                                      : ProtoKind::kTensor,
+                                 name);
   }
   if (ending == ".png" || ending == ".jpg" || ending == ".jpeg" || ending == ".wav") {
     return unsupported(
@@ -231,7 +240,7 @@ Result<DataSet> load_data_set(const std::string& folder, const std::vector<Tenso
   STOKER_TRY(load_named(folder, files, inputs, set.inputs));
   STOKER_TRY(load_named(folder, files, outputs, set.outputs));
   for (const TensorInfo& input : inputs) {
-    if (set.inputs.count(input.name)) continue;
+    if (set.inputs.count(input.name) || input.kind == "optional") continue;
     return Status(StatusCode::kNotFound,
                   fmt::format("'{}' has no data for input '{}': expected input_K.pb or {}.npy",
                               folder, input.name, safe_file_name(input.name)));

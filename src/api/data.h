@@ -35,9 +35,10 @@ Result<FixedShape> parse_fixed_shape(const std::string& text);
 // One shape per input: those given, default_shape for the rest. Unknown names are an error.
 Result<std::vector<Shape>> input_shapes(const Engine& engine, const std::vector<FixedShape>& given);
 
-// .npy or .pb (a serialized TensorProto); anything else is refused by name. `name` takes the name
-// inside a .pb, empty otherwise.
-Result<Tensor> load_tensor(const std::string& path, std::string* name = nullptr);
+// .npy or .pb (a serialized TensorProto, or SequenceProto or OptionalProto for a port that holds
+// one); anything else is refused by name. `name` takes the name inside a .pb, empty otherwise.
+Result<AnyValue> load_value(const std::string& path, const std::string& kind = "tensor",
+                            std::string* name = nullptr);
 // Repeatable on every machine; different names get different values.
 Result<Tensor> random_tensor(const std::string& name, DType dtype, const Shape& shape,
                              uint64_t seed);
@@ -45,7 +46,7 @@ Result<Tensor> random_tensor(const std::string& name, DType dtype, const Shape& 
 // Stored inputs and expected outputs of one run.
 struct DataSet {
   std::string folder;
-  TensorMap inputs, outputs;
+  ValueMap inputs, outputs;
 };
 // The folder's test_data_set_* subfolders in the order of their numbers, or the folder itself.
 // Files: input_K.pb and output_K.pb in the model's order, where a name inside that the model knows

@@ -6,8 +6,9 @@
 namespace stoker {
 namespace {
 
-enum Function { kFloorDiv, kCeilDiv, kMod, kMin, kMax, kFunctionCount };
-constexpr const char* kFunctionNames[] = {"floor_div", "ceil_div", "mod", "min", "max"};
+enum Function { kFloorDiv, kCeilDiv, kMod, kMin, kMax, kBroadcast, kFunctionCount };
+constexpr const char* kFunctionNames[] = {"floor_div", "ceil_div", "mod",
+                                          "min",       "max",      "broadcast"};
 
 int64_t floor_div_int(int64_t a, int64_t b) {
   const int64_t q = a / b;
@@ -21,6 +22,7 @@ int64_t apply(int function, int64_t a, int64_t b) {
     case kCeilDiv: return -floor_div_int(-a, b);
     case kMod: return a - floor_div_int(a, b) * b;
     case kMin: return std::min(a, b);
+    case kBroadcast: return a == 1 ? b : a;
     default: return std::max(a, b);
   }
 }
@@ -94,6 +96,12 @@ Dim Dim::symbol(const std::string& name) {
 
 bool Dim::is_const() const {
   return node_->terms.empty() || (node_->terms.size() == 1 && node_->terms.begin()->first.empty());
+}
+
+bool Dim::is_symbol() const {
+  if (node_->terms.size() != 1) return false;
+  const auto& [monomial, coefficient] = *node_->terms.begin();
+  return coefficient == 1 && monomial.size() == 1 && node_->atoms.at(monomial[0]).function < 0;
 }
 
 int64_t Dim::value() const { return node_->terms.empty() ? 0 : node_->terms.begin()->second; }
@@ -238,6 +246,16 @@ Dim Dim::max(const Dim& a, const Dim& b) {
   return call(kMax, a, b);
 }
 
+Dim Dim::broadcast(const Dim& a, const Dim& b) {
+  const Dim one(1);
+  if (a == b || b == one || a.is_call_with(kBroadcast, b)) return a;
+  if (a == one || b.is_call_with(kBroadcast, a)) return b;
+  // Either they are equal or one of them is 1: a number other than 1 decides.
+  if (a.is_const()) return a;
+  if (b.is_const()) return b;
+  return a.text() < b.text() ? call(kBroadcast, a, b) : call(kBroadcast, b, a);
+}
+
 Result<int64_t> Dim::evaluate(const SymbolValues& symbols) const {
   int64_t sum = 0;
   for (const auto& [monomial, coefficient] : node_->terms) {
@@ -255,6 +273,10 @@ Result<int64_t> Dim::evaluate(const SymbolValues& symbols) const {
         STOKER_ASSIGN(const int64_t b, atom.b.evaluate(symbols));
         if (atom.function <= kMod && (b == 0 || a == INT64_MIN)) {
           return invalid_argument("division by zero or overflow in {}", text());
+        }
+        if (atom.function == kBroadcast && a != b && a != 1 && b != 1) {
+          return invalid_argument("{} and {} do not broadcast: {} against {}", atom.a.text(),
+                                  atom.b.text(), a, b);
         }
         value = apply(atom.function, a, b);
       }
@@ -294,6 +316,7 @@ Dim Dim::substitute(const std::map<std::string, Dim>& replacements) const {
         case kCeilDiv: term = term * ceil_div(a, b); break;
         case kMod: term = term * mod(a, b); break;
         case kMin: term = term * min(a, b); break;
+        case kBroadcast: term = term * broadcast(a, b); break;
         default: term = term * max(a, b); break;
       }
     }

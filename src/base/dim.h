@@ -25,7 +25,8 @@ class Dim {
   static Dim symbol(const std::string& name);
 
   bool is_const() const;
-  int64_t value() const;  // of a constant
+  bool is_symbol() const;  // one symbol, and nothing done to it
+  int64_t value() const;   // of a constant
   std::optional<int64_t> constant() const {
     return is_const() ? std::optional<int64_t>(value()) : std::nullopt;
   }
@@ -40,6 +41,8 @@ class Dim {
   static Dim mod(const Dim& a, const Dim& b);  // sign of b
   static Dim min(const Dim& a, const Dim& b);
   static Dim max(const Dim& a, const Dim& b);
+  // The extent that two broadcast to: equal ones, or the other where one is 1.
+  static Dim broadcast(const Dim& a, const Dim& b);
 
   // Checked evaluation: unknown symbol, overflow, division by zero are errors.
   Result<int64_t> evaluate(const SymbolValues& symbols) const;

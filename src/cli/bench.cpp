@@ -208,10 +208,10 @@ Result<Outcome> run_engine(const BenchArguments& arguments, const OpenedEngine& 
   STOKER_ASSIGN(const std::vector<Shape> shapes, run_shapes(opened, *arguments.model));
   for (size_t i = 0; i < infos.size(); ++i) outcome.shapes[infos[i].name] = shapes[i];
   bool filled = false;
-  STOKER_ASSIGN(const TensorMap inputs, parse_inputs({}, infos, shapes, &filled));
+  STOKER_ASSIGN(const ValueMap inputs, parse_inputs({}, infos, shapes, &filled));
   Session session(opened.engine);
   const auto start = Clock::now();
-  STOKER_TRY(session.bind(inputs));
+  STOKER_TRY(session.bind_values(inputs));
   STOKER_TRY(session.run_bound());
   outcome.first_run_ms = ms_since(start);
   STOKER_TRY(run_for(session, warmup));

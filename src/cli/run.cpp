@@ -22,9 +22,11 @@ struct RunArguments {
   int64_t top = 0;
 };
 
+using NamedTensors = std::vector<std::pair<std::string, Tensor>>;
+
 // One NAME.npy per output; two names that become the same file are told apart by a number.
 Result<std::map<std::string, std::string>> save_outputs(const std::string& folder,
-                                                        const TensorMap& outputs) {
+                                                        const NamedTensors& outputs) {
   std::error_code fault;
   std::filesystem::create_directories(folder, fault);
   if (fault) {
@@ -49,27 +51,28 @@ Result<int> run_run(const RunArguments& arguments, Console& console) {
   const std::vector<TensorInfo> infos = opened.engine.inputs();
   STOKER_ASSIGN(const std::vector<Shape> shapes, run_shapes(opened, *arguments.model));
   bool filled = false;
-  STOKER_ASSIGN(const TensorMap inputs, parse_inputs(arguments.inputs, infos, shapes, &filled));
+  STOKER_ASSIGN(const ValueMap inputs, parse_inputs(arguments.inputs, infos, shapes, &filled));
   if (filled) console.note("no --input given: all inputs are random:0\n");
   Session session(opened.engine);
   const auto start = std::chrono::steady_clock::now();
-  auto outputs = session.run(inputs);
+  auto outputs = session.run_values(inputs);
   if (!outputs) return outputs.status();
   const std::chrono::duration<double, std::milli> time = std::chrono::steady_clock::now() - start;
 
+  NamedTensors tensors;
+  for (const TensorInfo& info : opened.engine.outputs())
+    collect_tensors(info.name, outputs->at(info.name), tensors);
   std::map<std::string, std::string> files;
   if (!arguments.folder.empty()) {
-    STOKER_ASSIGN(files, save_outputs(arguments.folder, *outputs));
+    STOKER_ASSIGN(files, save_outputs(arguments.folder, tensors));
   }
   Json report = {{"model", arguments.model->path}, {"first_run_ms", time.count()}};
   report["outputs"] = Json::array();
-  for (const TensorInfo& info : opened.engine.outputs()) {
-    const auto output = outputs->find(info.name);
-    if (output == outputs->end()) continue;
-    console.print("{}", tensor_summary(info.name, output->second, arguments.top));
+  for (const auto& [name, tensor] : tensors) {
+    console.print("{}", tensor_summary(name, tensor, arguments.top));
     if (!console.json) continue;
-    report["outputs"].push_back(tensor_summary_json(info.name, output->second, arguments.top));
-    if (files.count(info.name)) report["outputs"].back()["file"] = files[info.name];
+    report["outputs"].push_back(tensor_summary_json(name, tensor, arguments.top));
+    if (files.count(name)) report["outputs"].back()["file"] = files[name];
   }
   if (console.json) console.print_json(report);
   for (const auto& [name, file] : files) console.note("{}\n", file);

@@ -45,12 +45,14 @@ Result<std::pair<size_t, std::string>> split(const std::string& argument,
   return std::pair(position, argument.substr(equals + 1));
 }
 
-Result<Tensor> load_value(const std::string& value, const TensorInfo& info, const Shape& shape) {
+Result<AnyValue> input_value(const std::string& value, const TensorInfo& info, const Shape& shape) {
   if (value.rfind(kRandom, 0) != 0) {
-    auto tensor = load_tensor(value);
-    if (!tensor) return tensor.status().at("input '" + info.name + "'");
-    return tensor;
+    auto loaded = load_value(value, info.kind);
+    if (!loaded) return loaded.status().at("input '" + info.name + "'");
+    return loaded;
   }
+  if (info.kind != "tensor")
+    return unsupported("input '{}' is a {}: give a .pb file", info.name, info.kind);
   uint64_t seed = 0;
   const char* end = value.data() + value.size();
   const auto [next, fault] = std::from_chars(value.data() + kRandom.size(), end, seed);
@@ -58,7 +60,8 @@ Result<Tensor> load_value(const std::string& value, const TensorInfo& info, cons
     return invalid_argument("input '{}': '{}': expected random:SEED with a number from 0 on",
                             info.name, value);
   }
-  return random_tensor(info.name, info.dtype, shape, seed);
+  STOKER_ASSIGN(Tensor tensor, random_tensor(info.name, info.dtype, shape, seed));
+  return AnyValue(std::move(tensor));
 }
 
 struct Statistics {
@@ -113,10 +116,10 @@ bool has_top(const Tensor& tensor, int64_t top) {
 
 }  // namespace
 
-Result<TensorMap> parse_inputs(const std::vector<std::string>& arguments,
-                               const std::vector<TensorInfo>& infos,
-                               const std::vector<Shape>& shapes, bool* filled) {
-  TensorMap inputs;
+Result<ValueMap> parse_inputs(const std::vector<std::string>& arguments,
+                              const std::vector<TensorInfo>& infos,
+                              const std::vector<Shape>& shapes, bool* filled) {
+  ValueMap inputs;
   *filled = arguments.empty() && !infos.empty();
   for (const std::string& argument : arguments) {
     STOKER_ASSIGN(const auto part, split(argument, infos));
@@ -124,17 +127,28 @@ Result<TensorMap> parse_inputs(const std::vector<std::string>& arguments,
     if (inputs.count(info.name)) {
       return invalid_argument("--input {}: given twice", info.name);
     }
-    STOKER_ASSIGN(inputs[info.name], load_value(part.second, info, shapes[part.first]));
+    STOKER_ASSIGN(inputs[info.name], input_value(part.second, info, shapes[part.first]));
   }
   for (size_t i = 0; *filled && i < infos.size(); ++i) {
-    STOKER_ASSIGN(inputs[infos[i].name], load_value("random:0", infos[i], shapes[i]));
+    if (infos[i].kind == "optional") continue;
+    STOKER_ASSIGN(inputs[infos[i].name], input_value("random:0", infos[i], shapes[i]));
   }
   for (const TensorInfo& info : infos) {
-    if (inputs.count(info.name)) continue;
+    if (inputs.count(info.name) || info.kind == "optional") continue;
     return invalid_argument("input '{}' is missing: give --input {}=FILE.npy or {}=random:0",
                             info.name, info.name, info.name);
   }
   return inputs;
+}
+
+void collect_tensors(const std::string& name, const AnyValue& value,
+                     std::vector<std::pair<std::string, Tensor>>& tensors) {
+  if (value.is_tensor()) {
+    tensors.emplace_back(name, value.tensor());
+  } else if (value.has_value()) {
+    for (size_t i = 0; i < value.elements().size(); ++i)
+      collect_tensors(fmt::format("{}[{}]", name, i), value.elements()[i], tensors);
+  }
 }
 
 std::string tensor_summary(const std::string& name, const Tensor& tensor, int64_t top) {

@@ -81,6 +81,8 @@ PlanTensor Decoder::tensor(const fb::PlanTensor& t) {
   result.weight = t.weight();
   result.alias_of = t.alias_of();
   result.elements = dims(t.elements());
+  result.holds = number(t.holds(), PlanTensor::Holds::kMap, "value kind");
+  result.ranked = !t.unranked();
   return result;
 }
 
@@ -112,6 +114,7 @@ PlanProgram Decoder::program(const fb::Program& p, const ReadLimits& limits) {
   }
   PlanProgram result;
   result.name = text(p.name());
+  result.kind = number(p.kind(), PlanProgram::Kind::kDynamic, "program kind");
   result.tensors = tables(p.tensors(), [&](const fb::PlanTensor& t) { return tensor(t); });
   result.steps = tables(p.steps(), [&](const fb::Step& s) { return step(s); });
   result.inputs = ports(p.inputs());
@@ -158,7 +161,7 @@ Result<std::vector<WeightPlace>> Decoder::plan(const fb::Plan* plan, const ReadL
   contents.manifest = manifest(plan->manifest());
   expressions(plan->expressions());
   contents.symbols = tables(plan->symbols(), [&](const fb::Symbol& s) {
-    return PlanSymbol{text(s.name()), number(s.kind(), PlanSymbol::Kind::kStep, "symbol kind"),
+    return PlanSymbol{text(s.name()), number(s.kind(), PlanSymbol::Kind::kData, "symbol kind"),
                       s.min(), s.max(), s.optimum()};
   });
   contents.programs =
@@ -179,6 +182,7 @@ Result<Volatile> Decoder::volatile_section(const fb::Volatile* data) {
   result.build_seconds = data->build_seconds();
   result.steps = tables(data->steps(), [&](const fb::Measurement& m) {
     StepMeasurement made;
+    made.program = m.program();
     made.step = m.step();
     made.candidates = tables(m.candidates(), [&](const fb::Timing& t) {
       return TacticTiming{text(t.tactic()), text(t.config()), t.median_ns(), t.samples(),

@@ -39,7 +39,7 @@ Offset<fb::PlanTensor> Encoder::tensor(const PlanTensor& t) {
   const fb::Place place = place_of(t.place);
   return fb::CreatePlanTensor(b_, name, static_cast<uint8_t>(t.kind), static_cast<uint8_t>(t.dtype),
                               static_cast<uint8_t>(t.layout), extents, &place, t.weight, t.alias_of,
-                              elements);
+                              elements, static_cast<uint8_t>(t.holds), !t.ranked);
 }
 
 Offset<fb::Step> Encoder::step(const PlanStep& s) {
@@ -68,7 +68,8 @@ Offset<fb::Program> Encoder::program(const PlanProgram& p) {
   const auto states = tables<fb::State>(p.states, [&](const PlanState& s) {
     return fb::CreateState(b_, text(s.name), s.initial, s.final_value);
   });
-  return fb::CreateProgram(b_, name, tensors, steps, inputs, outputs, states);
+  return fb::CreateProgram(b_, name, tensors, steps, inputs, outputs, states,
+                           static_cast<uint8_t>(p.kind));
 }
 
 Offset<fb::Recipe> Encoder::recipe(const WeightRecipe& r) {
@@ -115,7 +116,7 @@ Offset<fb::Measurement> Encoder::measurement(const StepMeasurement& m) {
     return fb::CreateTiming(b_, tactic, config, t.median_ns, t.samples, refusal);
   });
   return fb::CreateMeasurement(b_, m.step, candidates, m.check_error, m.check_bound,
-                               m.check_elements);
+                               m.check_elements, m.program);
 }
 
 Offset<fb::Certificate> Encoder::certificate(const Certificate& c) {

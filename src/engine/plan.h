@@ -27,9 +27,10 @@ struct Place {
 std::string place_text(const Place& place);  // "cpu", "cuda:0", "null:0"
 
 // A named size of the plan. Bind symbols enter the binding key; step symbols change from run to run
-// up to `max`, buffers being placed for `max` once.
+// up to `max`, buffers being placed for `max` once; data symbols get their value in a dynamic
+// program, when the step that determines it has run.
 struct PlanSymbol {
-  enum class Kind : uint8_t { kBind, kStep };
+  enum class Kind : uint8_t { kBind, kStep, kData };
   std::string name;
   Kind kind = Kind::kBind;
   int64_t min = 0, max = INT64_MAX;
@@ -45,8 +46,13 @@ struct PlanTensor {
     kShapeValue,  // integers known once the shape is bound: `elements`
     kState,       // the caller's State, updated in place by its one writer
   };
+  // Only dynamic programs hold other things than ranked tensors; `dtype` is then that of the
+  // tensors inside.
+  enum class Holds : uint8_t { kTensor, kSequence, kOptional, kMap };
   std::string name;
   Kind kind = Kind::kTemporary;
+  Holds holds = Holds::kTensor;
+  bool ranked = true;
   DType dtype = DType::kInvalid;
   Dims dims;
   Layout layout = Layout::kPlain;
@@ -63,7 +69,7 @@ struct PlanStep {
   std::vector<int32_t> inputs, outputs;  // tensors of the program; -1: absent
   std::vector<int32_t> after;  // earlier steps that must have finished (data and reuse order)
   Place place;
-  std::string tactic;
+  std::string tactic;  // empty: the first that takes the sizes when they are known
   int32_t tactic_version = 0;
   std::string config;
   std::vector<std::string> origins;  // node names of the model file
@@ -82,8 +88,17 @@ struct PlanState {
   int32_t initial = -1, final_value = -1;
 };
 
+// The op of a step of a dynamic program that runs a static one on its operands. The other ops with
+// sub-programs are if, loop, scan and sequence_map.
+inline constexpr const char* kCallOp = "call";
+
 struct PlanProgram {
+  // kStatic: all sizes follow from the symbols at entry; bound as a whole and run by the workers.
+  // kDynamic: run step by step on values of any kind, whose sizes, ranks and branches are known
+  // only then. Every step has FallbackParams: it evaluates its op, or runs sub-programs.
+  enum class Kind : uint8_t { kStatic, kDynamic };
   std::string name;
+  Kind kind = Kind::kStatic;
   std::vector<PlanTensor> tensors;
   std::vector<PlanStep> steps;  // in a valid order; `after` refers to earlier positions
   std::vector<PlanPort> inputs, outputs;
@@ -132,7 +147,7 @@ struct TacticTiming {
   std::string refusal;  // why it could not or may not run; empty: it could
 };
 struct StepMeasurement {
-  int32_t step = 0;
+  int32_t program = 0, step = 0;
   std::vector<TacticTiming> candidates;
   double check_error = -1, check_bound = -1;  // self-check: worst error over bound; -1: not checked
   int32_t check_elements = 0;

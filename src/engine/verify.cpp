@@ -18,7 +18,7 @@ Status check_symbols(const std::vector<PlanSymbol>& symbols) {
     if (symbol.name.empty() || !names.insert(symbol.name).second) {
       return corrupt_file("symbol '{}' is unnamed or stands twice", symbol.name);
     }
-    if (symbol.kind > PlanSymbol::Kind::kStep)
+    if (symbol.kind > PlanSymbol::Kind::kData)
       return corrupt_file("symbol {} is of unknown kind", symbol.name);
     if (symbol.min < 0 || symbol.min > symbol.max || symbol.optimum < 0) {
       return corrupt_file("symbol {} has the range {}..{} and optimum {}", symbol.name, symbol.min,
@@ -86,6 +86,9 @@ Status check_weight(const PlanWeight& weight) {
   return check_recipe(weight.recipe);
 }
 
+// The runtime recurses as deep as programs call each other.
+constexpr size_t kMaxCallDepth = 64;
+
 // Sub-programs must not call each other in a circle.
 Status check_calls(const std::vector<PlanProgram>& programs) {
   enum : uint8_t { kNew, kOpen, kDone };
@@ -111,6 +114,8 @@ Status check_calls(const std::vector<PlanProgram>& programs) {
       const auto target = static_cast<size_t>(calls[program][next++]);
       if (state[target] == kOpen)
         return corrupt_file("program {} calls itself", programs[target].name);
+      if (path.size() >= kMaxCallDepth)
+        return corrupt_file("sub-programs are nested deeper than {}", kMaxCallDepth);
       if (state[target] == kNew) path.emplace_back(target, 0);
     }
   }
@@ -118,10 +123,12 @@ Status check_calls(const std::vector<PlanProgram>& programs) {
 }
 
 Status check_figures(const EngineContents& contents) {
-  const size_t steps = contents.programs[0].steps.size();
   for (const StepMeasurement& measurement : contents.volatile_section.steps) {
-    if (measurement.step < 0 || static_cast<size_t>(measurement.step) >= steps) {
-      return corrupt_file("a measurement of step {} of {}", measurement.step, steps);
+    const auto program = static_cast<size_t>(measurement.program);
+    if (measurement.program < 0 || program >= contents.programs.size() || measurement.step < 0 ||
+        static_cast<size_t>(measurement.step) >= contents.programs[program].steps.size()) {
+      return corrupt_file("a measurement of step {} of program {}", measurement.step,
+                          measurement.program);
     }
   }
   return Status::ok();
@@ -138,6 +145,10 @@ Status verify_plan(const EngineContents& contents, const TacticLists& tactics) {
   for (const PlanProgram& program : contents.programs) {
     const std::string where = "program " + program.name;
     STOKER_TRY(engine::verify_tensors(contents, program).at(where));
+    if (program.kind == PlanProgram::Kind::kDynamic) {
+      STOKER_TRY(engine::verify_dynamic(contents, program).at(where));
+      continue;
+    }
     STOKER_TRY(engine::verify_steps(contents, program, tactics).at(where));
     STOKER_TRY(engine::verify_order(program).at(where));
   }

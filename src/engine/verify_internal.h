@@ -17,6 +17,10 @@ Status verify_steps(const EngineContents& contents, const PlanProgram& program,
 // readers. Tensors and steps are sound.
 Status verify_order(const PlanProgram& program);
 
+// The steps of a dynamic program in their order: known control flow, as many operands as the
+// sub-programs have ports, every value written once and before it is read. The tensors are sound.
+Status verify_dynamic(const EngineContents& contents, const PlanProgram& program);
+
 // Tensor `index` with the dims that are numbers; others are -1. Packing and constness from the
 // weight.
 TensorDesc operand_desc(const EngineContents& contents, const PlanProgram& program, int32_t index);

@@ -47,18 +47,6 @@ Status check_packed(const EngineContents& contents, const PlanProgram& program,
   return Status::ok();
 }
 
-Status check_subprograms(const EngineContents& contents, const PlanStep& step) {
-  for (const int32_t index : step.subprograms) {
-    if (index < 0 || static_cast<size_t>(index) >= contents.programs.size()) {
-      return corrupt_file("runs program {} of {}", index, contents.programs.size());
-    }
-  }
-  if (!step.subprograms.empty() && !std::holds_alternative<FallbackParams>(step.params)) {
-    return corrupt_file("runs sub-programs and is no fallback");
-  }
-  return Status::ok();
-}
-
 Status check_after(const PlanStep& step, size_t index) {
   for (const int32_t earlier : step.after) {
     if (earlier < 0 || static_cast<size_t>(earlier) >= index) {
@@ -73,7 +61,7 @@ Status check_step(const EngineContents& contents, const PlanProgram& program, si
   const PlanStep& step = program.steps[index];
   STOKER_TRY(check_operand_indices(program, step));
   STOKER_TRY(check_after(step, index));
-  STOKER_TRY(check_subprograms(contents, step));
+  if (!step.subprograms.empty()) return corrupt_file("runs sub-programs in a static program");
   if (step.place.kind > Place::Kind::kNull || step.place.index < 0) {
     return corrupt_file("has the place {}", place_text(step.place));
   }
@@ -86,7 +74,7 @@ Status check_step(const EngineContents& contents, const PlanProgram& program, si
   STOKER_TRY(fit_param_dims(step, desc));
   if (const Status status = check_desc_static(desc); !status.is_ok())
     return corrupt_file("{}", status.message());
-  if (!tactics.knows(step.tactic, desc.family())) {
+  if (!step.tactic.empty() && !tactics.knows(step.tactic, desc.family())) {
     return corrupt_file(
         "uses the tactic '{}', which this library does not have for a {}: rebuild the engine or "
         "update "

@@ -10,7 +10,8 @@ namespace {
 
 using Kind = PlanTensor::Kind;
 
-constexpr size_t kMaxRank = 8;
+constexpr size_t kMaxRank = 8;  // of what kernels see
+constexpr size_t kMaxDynamicRank = 64;
 constexpr size_t kMaxShapeElements = 65536;
 
 using Names = std::unordered_set<std::string>;
@@ -108,8 +109,17 @@ Status check_tensor(const EngineContents& contents, const PlanProgram& program, 
   if (tensor.dtype == DType::kInvalid || static_cast<int>(tensor.dtype) >= kDTypeCount) {
     return corrupt_file("has dtype {}", static_cast<int>(tensor.dtype));
   }
-  if (tensor.dims.size() > kMaxRank)
-    return corrupt_file("has rank {}, at most {}", tensor.dims.size(), kMaxRank);
+  const bool is_static = program.kind == PlanProgram::Kind::kStatic;
+  const size_t max_rank = is_static ? kMaxRank : kMaxDynamicRank;
+  if (tensor.dims.size() > max_rank)
+    return corrupt_file("has rank {}, at most {}", tensor.dims.size(), max_rank);
+  if (is_static && (tensor.holds != PlanTensor::Holds::kTensor || !tensor.ranked)) {
+    return corrupt_file("holds no ranked tensor, in a static program");
+  }
+  if (!is_static && (tensor.alias_of != -1 || tensor.layout != Layout::kPlain ||
+                     tensor.kind == Kind::kOutput || tensor.kind == Kind::kState)) {
+    return corrupt_file("is a view, blocked, an output or a state, in a dynamic program");
+  }
   STOKER_TRY(check_dims(tensor.dims, symbols, "extent"));
   if (tensor.layout == Layout::kC16 && tensor.kind != Kind::kTemporary) {
     return corrupt_file("is in layout c16; only temporaries may be");

@@ -2,6 +2,8 @@
 #include "ir/infer.h"
 
 #include "base/numeric.h"
+#include "ir/infer_internal.h"
+#include "ir/subgraphs.h"
 
 namespace stoker {
 namespace {
@@ -10,66 +12,16 @@ constexpr int64_t kMaxShapeElements = 1024;
 
 Dim fresh_from(void* graph) { return static_cast<Graph*>(graph)->fresh_symbol(); }
 
-// Small integer constants keep their elements when they enter a sub-graph as an input.
-std::optional<Dims> elements_of(const Value& value) {
-  if (value.elements) return value.elements;
-  if (!value.constant || !is_integer(value.type.dtype)) return std::nullopt;
-  const Tensor& tensor = *value.constant;
-  if (tensor.rank() > 1 || tensor.count() > kMaxShapeElements) return std::nullopt;
-  const LoadInt load = load_int(tensor.dtype());
-  Dims dims;
-  for (int64_t i = 0; i < tensor.count(); ++i) dims.emplace_back(load(tensor.data(), i));
-  return dims;
-}
-
 Status infer_into(Graph& graph, Node* node, const KnownConstants* known);
-
-// Infers a sub-graph for operands `args`, whose constants the nodes inside may look at.
-Status infer_body(Graph& outer, Graph& body, std::span<Value* const> args,
-                  const KnownConstants* known) {
-  if (body.inputs.size() != args.size()) {
-    return invalid_model("sub-graph '{}' has {} inputs, its node passes {}", body.name,
-                         body.inputs.size(), args.size());
-  }
-  body.set_parent(&outer);
-  KnownConstants inside;
-  for (size_t i = 0; i < args.size(); ++i) {
-    if (!args[i]) continue;
-    Value* input = body.inputs[i];
-    input->type = args[i]->type;
-    input->elements = elements_of(*args[i]);
-    if (args[i]->constant) {
-      inside[input] = &*args[i]->constant;
-    } else if (known && known->count(args[i])) {
-      inside[input] = known->at(args[i]);
-    }
-  }
-  for (const auto& node : body.nodes()) STOKER_TRY(infer_into(body, node.get(), &inside));
-  return Status::ok();
-}
-
-Result<ValueType> merge_types(const ValueType& a, const ValueType& b, Graph& graph) {
-  if (a.kind != b.kind || a.dtype != b.dtype) {
-    return invalid_model("the branches give {} and {}", type_text(a), type_text(b));
-  }
-  ValueType merged = a;
-  if (!a.ranked || !b.ranked || a.rank() != b.rank()) {
-    merged.ranked = false;
-    merged.dims.clear();
-    return merged;
-  }
-  for (size_t i = 0; i < a.dims.size(); ++i) {
-    if (a.dims[i] != b.dims[i]) merged.dims[i] = graph.fresh_symbol();
-  }
-  return merged;
-}
 
 Status infer_fused(Graph& graph, Node* node, const KnownConstants* known) {
   if (node->subgraphs.size() != 1) {
     return invalid_model("fused holds {} sub-graphs, expected one", node->subgraphs.size());
   }
   Graph& body = *node->subgraphs[0];
-  STOKER_TRY(infer_body(graph, body, node->inputs, known));
+  KnownConstants inside;
+  STOKER_TRY(pass_captures(*node, body, known, inside));
+  STOKER_TRY(infer_nodes(graph, body, inside));
   if (body.outputs.size() != node->outputs.size()) {
     return invalid_model("the body has {} outputs, the node {}", body.outputs.size(),
                          node->outputs.size());
@@ -86,9 +38,10 @@ Status infer_if(Graph& graph, Node* node, const KnownConstants* known) {
     return invalid_model("if needs a condition and two sub-graphs, found {}",
                          node->subgraphs.size());
   }
-  const std::span<Value* const> args(node->inputs.data() + 1, node->inputs.size() - 1);
   for (const auto& branch : node->subgraphs) {
-    STOKER_TRY(infer_body(graph, *branch, args, known));
+    KnownConstants inside;
+    STOKER_TRY(pass_captures(*node, *branch, known, inside));
+    STOKER_TRY(infer_nodes(graph, *branch, inside));
     if (branch->outputs.size() != node->outputs.size()) {
       return invalid_model("branch '{}' has {} outputs, the node {}", branch->name,
                            branch->outputs.size(), node->outputs.size());
@@ -108,6 +61,7 @@ Status infer_if(Graph& graph, Node* node, const KnownConstants* known) {
 Status infer_unlabelled(Graph& graph, Node* node, const KnownConstants* known) {
   if (node->is("fused")) return infer_fused(graph, node, known);
   if (node->is("if")) return infer_if(graph, node, known);
+  if (subgraph_count(*node) > 0) return infer_iteration(graph, node, known);
   STOKER_ASSIGN(InferredTypes types, infer_types(*node, graph, known));
   for (size_t i = 0; i < node->outputs.size(); ++i) {
     node->outputs[i]->type = std::move(types.outputs[i]);
@@ -122,6 +76,63 @@ Status infer_into(Graph& graph, Node* node, const KnownConstants* known) {
 }
 
 }  // namespace
+
+// Small integer constants keep their elements when they enter a sub-graph as an input.
+std::optional<Dims> elements_of(const Value& value) {
+  if (value.elements) return value.elements;
+  if (!value.constant || !is_integer(value.type.dtype)) return std::nullopt;
+  const Tensor& tensor = *value.constant;
+  if (tensor.rank() > 1 || tensor.count() > kMaxShapeElements) return std::nullopt;
+  const LoadInt load = load_int(tensor.dtype());
+  Dims dims;
+  for (int64_t i = 0; i < tensor.count(); ++i) dims.emplace_back(load(tensor.data(), i));
+  return dims;
+}
+
+Status infer_nodes(Graph& outer, Graph& body, const KnownConstants& known) {
+  body.set_parent(&outer);
+  for (const auto& node : body.nodes()) STOKER_TRY(infer_into(body, node.get(), &known));
+  return Status::ok();
+}
+
+Status pass_captures(const Node& node, Graph& body, const KnownConstants* outside,
+                     KnownConstants& inside) {
+  const Captures first = captures_of(node);
+  if (node.inputs.size() < first.node || body.inputs.size() < first.body ||
+      body.inputs.size() - first.body != node.inputs.size() - first.node) {
+    return invalid_model("sub-graph '{}' has {} inputs, its node passes {}", body.name,
+                         body.inputs.size(), node.inputs.size() - first.node + first.body);
+  }
+  for (size_t i = 0; first.node + i < node.inputs.size(); ++i) {
+    const Value* operand = node.inputs[first.node + i];
+    if (!operand) continue;
+    Value* input = body.inputs[first.body + i];
+    input->type = operand->type;
+    input->elements = elements_of(*operand);
+    if (operand->constant) {
+      inside[input] = &*operand->constant;
+    } else if (outside && outside->count(operand)) {
+      inside[input] = outside->at(operand);
+    }
+  }
+  return Status::ok();
+}
+
+Result<ValueType> merge_types(const ValueType& a, const ValueType& b, Graph& graph) {
+  if (a.kind != b.kind || a.dtype != b.dtype || a.inner != b.inner || a.key != b.key) {
+    return invalid_model("the branches give {} and {}", type_text(a), type_text(b));
+  }
+  ValueType merged = a;
+  if (!a.ranked || !b.ranked || a.rank() != b.rank()) {
+    merged.ranked = false;
+    merged.dims.clear();
+    return merged;
+  }
+  for (size_t i = 0; i < a.dims.size(); ++i) {
+    if (a.dims[i] != b.dims[i]) merged.dims[i] = graph.fresh_symbol();
+  }
+  return merged;
+}
 
 Result<InferredTypes> infer_types(const Node& node, Graph& symbols, const KnownConstants* known) {
   const Op& op = *node.op;

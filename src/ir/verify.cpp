@@ -4,6 +4,7 @@
 #include <unordered_set>
 
 #include "ir/infer.h"
+#include "ir/subgraphs.h"
 #include "ir/text.h"
 
 namespace stoker {
@@ -118,9 +119,8 @@ class Verifier {
     const auto shape = constant_dims(value.type.dims);
     if (value.type.dtype != tensor.dtype() || !value.type.ranked || !shape ||
         *shape != tensor.shape()) {
-      return bad("constant '{}' has type {} and a tensor {}{}", value.name,
-                 type_text(value.type), dtype_name(tensor.dtype()),
-                 shape_text(tensor.shape()));
+      return bad("constant '{}' has type {} and a tensor {}{}", value.name, type_text(value.type),
+                 dtype_name(tensor.dtype()), shape_text(tensor.shape()));
     }
     return Status::ok();
   }
@@ -132,7 +132,7 @@ class Verifier {
     STOKER_TRY(check_inputs(node));
     STOKER_TRY(check_outputs(node));
     STOKER_TRY(check_attributes(*node.op, node.attributes));
-    if (node.is("fused") || node.is("if")) return check_subgraphs(node);
+    if (subgraph_count(node) > 0) return check_subgraphs(node);
     if (!node.subgraphs.empty()) return bad("only fused and control flow hold sub-graphs");
     return check_types(node);
   }
@@ -210,21 +210,21 @@ class Verifier {
   }
 
   Status check_subgraphs(const Node& node) const {
-    const size_t skipped = node.is("if") ? 1 : 0;
-    const size_t wanted = node.is("if") ? 2 : 1;
-    if (node.subgraphs.size() != wanted)
-      return bad("{} sub-graphs, expected {}", node.subgraphs.size(), wanted);
+    if (node.subgraphs.size() != subgraph_count(node))
+      return bad("{} sub-graphs, expected {}", node.subgraphs.size(), subgraph_count(node));
+    const Captures first = captures_of(node);
+    const size_t hidden = hidden_outputs(node);
     for (const auto& sub : node.subgraphs) {
       if (sub->parent() != &graph_) return bad("sub-graph '{}' names another parent", sub->name);
-      if (sub->inputs.size() + skipped != node.inputs.size() ||
-          sub->outputs.size() != node.outputs.size()) {
+      if (sub->inputs.size() + first.node != node.inputs.size() + first.body ||
+          sub->inputs.size() < first.body || sub->outputs.size() != node.outputs.size() + hidden) {
         return bad("sub-graph '{}' has {} inputs and {} outputs, the node {} and {}", sub->name,
-                   sub->inputs.size(), sub->outputs.size(), node.inputs.size() - skipped,
+                   sub->inputs.size(), sub->outputs.size(), node.inputs.size(),
                    node.outputs.size());
       }
       KnownConstants known;
-      for (size_t i = 0; i < sub->inputs.size(); ++i) {
-        const Value* operand = node.inputs[i + skipped];
+      for (size_t i = first.body; i < sub->inputs.size(); ++i) {
+        const Value* operand = node.inputs[i - first.body + first.node];
         if (operand && operand->constant) {
           known[sub->inputs[i]] = &*operand->constant;
         } else if (operand && known_.count(operand)) {
@@ -235,11 +235,11 @@ class Verifier {
                      type_text(operand->type), type_text(sub->inputs[i]->type));
         }
       }
-      for (size_t i = 0; i < sub->outputs.size(); ++i) {
+      const bool passes_outputs = node.is("if") || node.is("fused");
+      for (size_t i = 0; passes_outputs && i < sub->outputs.size(); ++i) {
         if (!compatible(node.outputs[i]->type, sub->outputs[i]->type)) {
           return bad("output '{}' is {}, the sub-graph gives {}", node.outputs[i]->name,
-                     type_text(node.outputs[i]->type),
-                     type_text(sub->outputs[i]->type));
+                     type_text(node.outputs[i]->type), type_text(sub->outputs[i]->type));
         }
       }
       STOKER_TRY(Verifier(*sub, scratch_, depth_ + 1, std::move(known)).run());

@@ -6,13 +6,28 @@
 
 namespace stoker {
 
+namespace {
+
+PlanTensor::Holds holds_of(const ValueType& type) {
+  switch (type.kind) {
+    case ValueType::Kind::kSequence: return PlanTensor::Holds::kSequence;
+    case ValueType::Kind::kOptional: return PlanTensor::Holds::kOptional;
+    case ValueType::Kind::kMap: return PlanTensor::Holds::kMap;
+    default: return PlanTensor::Holds::kTensor;
+  }
+}
+
+}  // namespace
+
 int32_t Emitter::add_tensor(const Value* value, PlanTensor::Kind kind) {
   PlanTensor tensor;
   tensor.name = value->name;
   tensor.kind = kind;
+  tensor.holds = holds_of(value->type);
+  tensor.ranked = value->type.ranked;
   tensor.dtype = value->type.dtype;
   tensor.dims = value->type.dims;
-  tensor.place = options_.place;
+  if (!is_dynamic()) tensor.place = options_.place;
   program_.tensors.push_back(std::move(tensor));
   const auto id = static_cast<int32_t>(program_.tensors.size()) - 1;
   tensors_[value] = id;
@@ -27,13 +42,18 @@ int32_t Emitter::add_weight(const std::string& name, const Tensor& tensor, Weigh
   weight.bytes = tensor;
   weight.recipe = std::move(recipe);
   contents_.weights.push_back(std::move(weight));
+  return static_cast<int32_t>(contents_.weights.size()) - 1;
+}
+
+int32_t Emitter::add_weight_tensor(const std::string& name, int32_t weight) {
+  const PlanWeight& source = contents_.weights[static_cast<size_t>(weight)];
   PlanTensor entry;
   entry.name = name;
   entry.kind = PlanTensor::Kind::kWeight;
-  entry.dtype = tensor.dtype();
-  for (const int64_t extent : tensor.shape()) entry.dims.emplace_back(extent);
-  entry.place = options_.place;
-  entry.weight = static_cast<int32_t>(contents_.weights.size()) - 1;
+  entry.dtype = source.dtype;
+  for (const int64_t extent : source.shape) entry.dims.emplace_back(extent);
+  if (!is_dynamic()) entry.place = options_.place;
+  entry.weight = weight;
   program_.tensors.push_back(std::move(entry));
   return static_cast<int32_t>(program_.tensors.size()) - 1;
 }
@@ -43,9 +63,9 @@ int32_t Emitter::root_of(int32_t tensor) const {
   return alias >= 0 ? alias : tensor;
 }
 
-void Emitter::input(const Value* value) {
+void Emitter::input(const std::string& name, const Value* value) {
   const int32_t id = add_tensor(value, PlanTensor::Kind::kInput);
-  program_.inputs.push_back({value->origin.empty() ? value->name : value->origin, id});
+  program_.inputs.push_back({name, id});
 }
 
 Result<int32_t> Emitter::tensor_of(const LoweredOperand& operand) {
@@ -53,14 +73,20 @@ Result<int32_t> Emitter::tensor_of(const LoweredOperand& operand) {
   if (operand.frozen) {
     WeightRecipe frozen;
     frozen.result = -1;
-    return add_weight(operand.frozen_name, *operand.frozen, std::move(frozen));
+    return add_weight_tensor(operand.frozen_name,
+                             add_weight(operand.frozen_name, *operand.frozen, std::move(frozen)));
   }
   const Value* value = operand.value;
   if (const auto it = tensors_.find(value); it != tensors_.end()) return it->second;
   if (value->is_constant()) {
-    if (value->type.dtype == DType::kString)
+    if (value->type.dtype == DType::kString && !is_dynamic())
       return unsupported("string constant '{}'", value->name);
-    const int32_t id = add_weight(value->name, *value->constant, recipe_of(value));
+    auto known = weights_.find(value);
+    if (known == weights_.end()) {
+      const int32_t made = add_weight(value->name, *value->constant, recipe_of(value));
+      known = weights_.emplace(value, made).first;
+    }
+    const int32_t id = add_weight_tensor(value->name, known->second);
     tensors_[value] = id;
     return id;
   }
@@ -74,7 +100,7 @@ Result<int32_t> Emitter::tensor_of(const LoweredOperand& operand) {
 
 Status Emitter::step(const LoweredStep& lowered) {
   PlanStep step;
-  step.name = lowered.name;
+  step.name = prefix_ + lowered.name;
   step.origins = lowered.origins;
   step.place = options_.place;
   for (const LoweredOperand& operand : lowered.inputs) {
@@ -89,7 +115,7 @@ Status Emitter::step(const LoweredStep& lowered) {
       program_.tensors[static_cast<size_t>(id)].alias_of = root;
       return Status::ok();
     }
-    return internal_error("'{}' is a view of a constant that was not folded", lowered.name);
+    return internal_error("'{}' is a view of a constant", lowered.name);
   }
   step.params = lowered.params;
   step.param_dims = lowered.param_dims;
@@ -99,8 +125,6 @@ Status Emitter::step(const LoweredStep& lowered) {
   return Status::ok();
 }
 
-// An output that a step computes is written by it; anything else (a view, an input, a constant, a
-// second mention) is copied.
 Status Emitter::output(const std::string& name, const Value* value) {
   STOKER_ASSIGN(const int32_t id, tensor_of(operand_of(value)));
   PlanTensor& tensor = program_.tensors[static_cast<size_t>(id)];
@@ -119,7 +143,7 @@ Status Emitter::output(const std::string& name, const Value* value) {
   copy.alias_of = -1;
   copy.elements.clear();
   PlanStep step;
-  step.name = "output_" + name;
+  step.name = prefix_ + "output_" + name;
   step.place = options_.place;
   step.inputs = {id};
   step.outputs = {static_cast<int32_t>(program_.tensors.size())};
@@ -127,6 +151,30 @@ Status Emitter::output(const std::string& name, const Value* value) {
   program_.outputs.push_back({name, step.outputs[0]});
   program_.tensors.push_back(std::move(copy));
   program_.steps.push_back(std::move(step));
+  return Status::ok();
+}
+
+Status Emitter::dynamic_step(const std::string& name, FallbackParams params,
+                             std::span<Value* const> inputs, std::span<Value* const> outputs,
+                             std::vector<std::string> origins, std::vector<int32_t> subprograms) {
+  PlanStep step;
+  step.name = prefix_ + name;
+  step.params = std::move(params);
+  step.origins = std::move(origins);
+  step.subprograms = std::move(subprograms);
+  for (const Value* input : inputs) {
+    STOKER_ASSIGN(const int32_t id, tensor_of(input ? operand_of(input) : LoweredOperand{}));
+    step.inputs.push_back(id);
+  }
+  for (const Value* output : outputs)
+    step.outputs.push_back(add_tensor(output, PlanTensor::Kind::kTemporary));
+  program_.steps.push_back(std::move(step));
+  return Status::ok();
+}
+
+Status Emitter::dynamic_output(const std::string& name, const Value* value) {
+  STOKER_ASSIGN(const int32_t id, tensor_of(operand_of(value)));
+  program_.outputs.push_back({name, id});
   return Status::ok();
 }
 

@@ -29,57 +29,127 @@ void compute_order(PlanProgram& program) {
 }
 
 // Each weight packed as its step's tactic wants it, in execution order; one copy for equal wishes.
-Status pack_weights(EngineContents& contents, const TacticRegistry& registry) {
-  PlanProgram& program = contents.programs.front();
-  const std::vector<PlanWeight> canonical = std::move(contents.weights);
-  contents.weights =
-      canonical;  // bind_desc reads the shapes from here while the packed list is made
-  std::vector<PlanWeight> packed;
-  std::map<std::string, int32_t> made;
-  for (PlanStep& step : program.steps) {
-    const Tactic* tactic = registry.find(step.tactic);
-    if (!tactic) return internal_error("step '{}' has no tactic", step.name);
-    STOKER_ASSIGN(Desc desc, bind_desc(contents, program, step, optimum_of(contents)));
-    STOKER_TRY(adapt_desc(*tactic, desc).at(step.name));
+// The packed weights are numbered from past the canonical ones until those are dropped, since
+// bind_desc reads shapes from the list.
+class WeightPacker {
+ public:
+  WeightPacker(EngineContents& contents, const TacticRegistry& registry)
+      : contents_(contents),
+        registry_(registry),
+        canonical_count_(static_cast<int32_t>(contents.weights.size())) {}
+
+  Status run() {
+    for (PlanProgram& program : contents_.programs) {
+      tensors_.clear();
+      for (PlanStep& step : program.steps) STOKER_TRY(pack(program, step));
+      for (PlanPort& port : program.outputs) {
+        const PlanTensor& tensor = program.tensors[static_cast<size_t>(port.tensor)];
+        if (tensor.kind != PlanTensor::Kind::kWeight) continue;
+        const int32_t weight = plain(tensor.weight);
+        port.tensor = tensor_of(program, port.tensor, weight);
+      }
+    }
+    for (PlanProgram& program : contents_.programs) {
+      for (PlanTensor& tensor : program.tensors) {
+        if (tensor.kind == PlanTensor::Kind::kWeight) tensor.weight -= canonical_count_;
+      }
+    }
+    contents_.weights.erase(contents_.weights.begin(),
+                            contents_.weights.begin() + canonical_count_);
+    return Status::ok();
+  }
+
+ private:
+  Status pack(PlanProgram& program, PlanStep& step) {
+    const bool reads_weights =
+        std::any_of(step.inputs.begin(), step.inputs.end(), [&](int32_t input) {
+          return input >= 0 &&
+                 program.tensors[static_cast<size_t>(input)].kind == PlanTensor::Kind::kWeight;
+        });
+    if (!reads_weights) return Status::ok();
+    Desc desc;
+    const bool chosen = !step.tactic.empty() && program.kind == PlanProgram::Kind::kStatic;
+    if (chosen) {
+      const Tactic* tactic = registry_.find(step.tactic);
+      if (!tactic) return internal_error("step '{}' has no tactic", step.name);
+      STOKER_ASSIGN(const TacticOption option, option_of(program, step, tactic));
+      desc = option.desc;
+    }
     for (size_t i = 0; i < step.inputs.size(); ++i) {
       if (step.inputs[i] < 0) continue;
-      PlanTensor tensor = program.tensors[static_cast<size_t>(step.inputs[i])];
+      const PlanTensor& tensor = program.tensors[static_cast<size_t>(step.inputs[i])];
       if (tensor.kind != PlanTensor::Kind::kWeight) continue;
-      const auto source = static_cast<size_t>(tensor.weight);
-      const Packing packing = desc.inputs[i].packing;
-      std::string key = std::to_string(source) + packing_name(packing);
-      if (packing != Packing::kNone) {
-        // Equal only under equal parameters: transposition and groups shape the packed bytes.
-        Desc spec = desc;
-        for (TensorDesc& operand : spec.inputs) {
-          if (!operand.constant) operand.dims.clear();
-        }
-        spec.outputs.clear();
-        key += desc_key(spec) + std::to_string(i);
+      int32_t weight = 0;
+      if (!chosen || desc.inputs[i].packing == Packing::kNone) {
+        weight = plain(tensor.weight);
+      } else {
+        STOKER_ASSIGN(weight, packed(tensor.weight, desc, static_cast<int>(i)));
       }
-      const auto [it, added] = made.try_emplace(key, static_cast<int32_t>(program.tensors.size()));
-      step.inputs[i] = it->second;
-      if (!added) continue;
-      PlanWeight weight = canonical[source];
-      weight.packing = packing;
-      if (packing != Packing::kNone) {
-        STOKER_ASSIGN(weight.bytes,
-                      pack_weight(desc, static_cast<int>(i), packing, canonical[source].bytes));
-      }
-      // Numbered from past the canonical list until that is dropped below.
-      tensor.weight = static_cast<int32_t>(canonical.size() + packed.size());
-      packed.push_back(weight);
-      contents.weights.push_back(std::move(weight));
+      step.inputs[i] = tensor_of(program, step.inputs[i], weight);
+    }
+    return Status::ok();
+  }
+
+  // The chosen tactic at the sizes that it was chosen for.
+  Result<TacticOption> option_of(const PlanProgram& program, const PlanStep& step,
+                                 const Tactic* tactic) const {
+    for (TacticOption& option : tactic_options(contents_, program, step, registry_, true)) {
+      if (option.tactic == tactic) return std::move(option);
+    }
+    return internal_error("step '{}': {} does not take its layouts any more", step.name,
+                          tactic->name);
+  }
+
+  int32_t add(const std::string& key, int32_t source) {
+    const auto id = static_cast<int32_t>(contents_.weights.size());
+    made_[key] = id;
+    PlanWeight weight = contents_.weights[static_cast<size_t>(source)];
+    contents_.weights.push_back(std::move(weight));
+    return id;
+  }
+
+  int32_t plain(int32_t source) {
+    const std::string key = std::to_string(source);
+    const auto it = made_.find(key);
+    return it != made_.end() ? it->second : add(key, source);
+  }
+
+  Result<int32_t> packed(int32_t source, const Desc& desc, int operand) {
+    const Packing packing = desc.inputs[static_cast<size_t>(operand)].packing;
+    // Equal only under equal parameters: transposition and groups shape the packed bytes.
+    Desc spec = desc;
+    for (TensorDesc& other : spec.inputs) {
+      if (!other.constant) other.dims.clear();
+    }
+    spec.outputs.clear();
+    const std::string key =
+        std::to_string(source) + packing_name(packing) + desc_key(spec) + std::to_string(operand);
+    if (const auto it = made_.find(key); it != made_.end()) return it->second;
+    const int32_t id = add(key, source);
+    PlanWeight& weight = contents_.weights[static_cast<size_t>(id)];
+    weight.packing = packing;
+    STOKER_ASSIGN(weight.bytes, pack_weight(desc, operand, packing, weight.bytes));
+    return id;
+  }
+
+  // The program's tensor of a packed weight, a copy of the canonical one's.
+  int32_t tensor_of(PlanProgram& program, int32_t canonical, int32_t weight) {
+    const auto next = static_cast<int32_t>(program.tensors.size());
+    const auto [it, added] = tensors_.try_emplace(weight, next);
+    if (added) {
+      PlanTensor tensor = program.tensors[static_cast<size_t>(canonical)];
+      tensor.weight = weight;
       program.tensors.push_back(std::move(tensor));
     }
+    return it->second;
   }
-  for (PlanTensor& tensor : program.tensors) {
-    if (tensor.kind == PlanTensor::Kind::kWeight)
-      tensor.weight -= static_cast<int32_t>(canonical.size());
-  }
-  contents.weights = std::move(packed);
-  return Status::ok();
-}
+
+  EngineContents& contents_;
+  const TacticRegistry& registry_;
+  const int32_t canonical_count_;
+  std::map<std::string, int32_t> made_;
+  std::map<int32_t, int32_t> tensors_;  // of the present program: weight -> tensor
+};
 
 // Canonical weights that nothing reads any more leave the tensor list.
 void drop_dead_tensors(PlanProgram& program) {
@@ -121,10 +191,10 @@ void drop_dead_tensors(PlanProgram& program) {
 }  // namespace
 
 Status finish_plan(EngineContents& contents, const TacticRegistry& registry) {
-  STOKER_TRY(pack_weights(contents, registry));
+  STOKER_TRY(WeightPacker(contents, registry).run());
   for (PlanProgram& program : contents.programs) {
     drop_dead_tensors(program);
-    compute_order(program);
+    if (program.kind == PlanProgram::Kind::kStatic) compute_order(program);
   }
   return Status::ok();
 }

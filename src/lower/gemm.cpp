@@ -18,9 +18,9 @@ Result<LoweredStep> lower_gemm(const NodeGroup& group) {
     params.transpose_a = node.attributes.get_int("transA", 0) != 0;
     params.transpose_b = node.attributes.get_int("transB", 0) != 0;
     alpha = static_cast<float>(node.attributes.get_float("alpha", 1));
-    if (node.inputs.size() > 2 && node.inputs[2]) {
-      bias = {node.inputs[2], -1, static_cast<float>(node.attributes.get_float("beta", 1))};
-    }
+    const auto beta = static_cast<float>(node.attributes.get_float("beta", 1));
+    // With beta 0 C is not read: it may hold NaN.
+    if (node.inputs.size() > 2 && node.inputs[2] && beta != 0) bias = {node.inputs[2], -1, beta};
   }
   const int64_t b_channel_axis = params.transpose_b ? b->type.rank() - 2 : b->type.rank() - 1;
   STOKER_ASSIGN(auto aq, quantized_operand(group, a, -1));

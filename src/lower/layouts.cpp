@@ -16,10 +16,10 @@ constexpr double kBytesPerSecond = 12e9, kCopyOverhead = 2e-6;
 
 class LayoutSolver {
  public:
-  LayoutSolver(EngineContents& contents, const TacticRegistry& registry, bool allow_blocked,
-               const LayoutDecisions& decisions)
+  LayoutSolver(const EngineContents& contents, PlanProgram& program, const TacticRegistry& registry,
+               bool allow_blocked, const LayoutDecisions& decisions)
       : contents_(contents),
-        program_(contents.programs.front()),
+        program_(program),
         registry_(registry),
         allow_blocked_(allow_blocked),
         decisions_(decisions) {}
@@ -273,7 +273,7 @@ class LayoutSolver {
     program_.tensors = std::move(tensors);
   }
 
-  EngineContents& contents_;
+  const EngineContents& contents_;
   PlanProgram& program_;
   const TacticRegistry& registry_;
   const bool allow_blocked_;
@@ -290,7 +290,11 @@ class LayoutSolver {
 
 Status assign_layouts(EngineContents& contents, const TacticRegistry& registry, bool allow_blocked,
                       const LayoutDecisions& decisions) {
-  return LayoutSolver(contents, registry, allow_blocked, decisions).run();
+  for (PlanProgram& program : contents.programs) {
+    if (program.kind == PlanProgram::Kind::kDynamic) continue;
+    STOKER_TRY(LayoutSolver(contents, program, registry, allow_blocked, decisions).run());
+  }
+  return Status::ok();
 }
 
 }  // namespace stoker

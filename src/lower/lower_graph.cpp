@@ -2,8 +2,11 @@
 #include "lower/lower_graph.h"
 
 #include <algorithm>
+#include <unordered_map>
+#include <unordered_set>
 
 #include "lower/emit.h"
+#include "lower/segments.h"
 
 namespace stoker {
 namespace {
@@ -45,61 +48,231 @@ void collect_symbols(const Graph& graph, const LowerOptions& options, EngineCont
 
 namespace {
 
-// Shape arithmetic is evaluated at bind and constants are weights: neither is a step.
-bool needs_step(const Node& node) {
-  return std::any_of(node.outputs.begin(), node.outputs.end(),
-                     [](const Value* v) { return !v->is_constant() && !v->elements; });
-}
-
-// Sizes that no input determines exist only once their producer has run.
-Status check_sizes(const Node& node, const EngineContents& contents) {
-  for (const Value* output : node.outputs) {
-    if (output->type.kind != ValueType::Kind::kTensor)
-      return unsupported("{} '{}': a sequence, optional or state output", node.op->name, node.name);
-    if (output->type.dtype == DType::kString)
-      return unsupported("{} '{}': strings in '{}'", node.op->name, node.name, output->name);
-    if (!output->type.ranked)
-      return unsupported("{} '{}': output '{}' has no known rank", node.op->name, node.name,
-                         output->name);
-    std::vector<std::string> names;
-    for (const Dim& dim : output->type.dims) dim.collect_symbols(names);
-    for (const std::string& name : names) {
-      const auto known = [&](const PlanSymbol& symbol) { return symbol.name == name; };
-      if (std::none_of(contents.symbols.begin(), contents.symbols.end(), known)) {
-        return unsupported("{} '{}': size {} of '{}' depends on data", node.op->name, node.name,
-                           name, output->name);
-      }
-    }
-  }
-  return Status::ok();
-}
-
 // A family may leave out outputs that a node has beside its first (the indices of a max_pool); when
-// somebody wants them the op runs as a whole.
+// somebody wants them the op runs as a whole. So does a view of what has no memory of its own.
 Result<LoweredStep> lower_for(const Graph& graph, const Node& node) {
-  auto step = lower_node(node);
-  if (!step) return step;
-  for (const Value* output : node.outputs) {
-    const bool wanted = !output->uses.empty() || graph.is_output(output);
-    const auto& made = step->outputs;
-    if (!wanted || std::find(made.begin(), made.end(), output) != made.end()) continue;
-    step = lower_fallback(node);
+  const auto whole = [&] {
+    auto step = lower_fallback(node);
     if (step) {
       step->name = node.name;
       step->origins = node.origins;
     }
     return step;
+  };
+  auto step = lower_node(node);
+  if (!step) return step;
+  if (step->alias) {
+    const Value* viewed = node.inputs[0];
+    return viewed->is_constant() || viewed->elements ? whole() : step;
+  }
+  for (const Value* output : node.outputs) {
+    const bool wanted = !output->uses.empty() || graph.is_output(output);
+    const auto& made = step->outputs;
+    if (wanted && std::find(made.begin(), made.end(), output) == made.end()) return whole();
   }
   return step;
 }
 
-Status report(const std::vector<std::string>& problems) {
-  std::string text = std::to_string(problems.size()) + " node(s) cannot be compiled yet:";
-  const size_t shown = std::min<size_t>(problems.size(), 20);
-  for (size_t i = 0; i < shown; ++i) text += "\n  " + problems[i];
-  if (shown < problems.size())
-    text += "\n  ... and " + std::to_string(problems.size() - shown) + " more";
-  return {StatusCode::kUnsupported, text};
+std::string port_name(const Value* value) {
+  return value->origin.empty() ? value->name : value->origin;
+}
+
+// Lowers a graph and its sub-graphs into programs.
+class ProgramLowerer {
+ public:
+  ProgramLowerer(EngineContents& contents, const LowerOptions& options)
+      : contents_(contents), options_(options) {}
+
+  // The program of a graph; `prefix` makes the names of its steps unique in the plan.
+  Result<int32_t> lower(const Graph& graph, std::set<std::string> known, const std::string& name,
+                        const std::string& prefix) {
+    const auto index = static_cast<int32_t>(contents_.programs.size());
+    contents_.programs.emplace_back();  // the outer program stands before those it runs
+    for (const Value* input : graph.inputs) {
+      for (const Dim& dim : input->type.dims) {
+        if (!dim.is_const()) known.insert(dim.text());
+      }
+    }
+    const std::vector<Segment> segments = cut_into_segments(graph, known);
+    STOKER_ASSIGN(PlanProgram program, is_static(graph, segments)
+                                           ? lower_static(graph, segments, name, prefix)
+                                           : lower_dynamic(graph, segments, known, name, prefix));
+    contents_.programs[static_cast<size_t>(index)] = std::move(program);
+    return index;
+  }
+
+  Status problems() const {
+    if (problems_.empty()) return Status::ok();
+    std::string text = std::to_string(problems_.size()) + " node(s) cannot be compiled:";
+    const size_t shown = std::min<size_t>(problems_.size(), 20);
+    for (size_t i = 0; i < shown; ++i) text += "\n  " + problems_[i];
+    if (shown < problems_.size())
+      text += "\n  ... and " + std::to_string(problems_.size() - shown) + " more";
+    return {StatusCode::kUnsupported, text};
+  }
+
+ private:
+  static bool is_static(const Graph& graph, const std::vector<Segment>& segments) {
+    const auto fits = [](const Value* v) { return is_static_type(v->type); };
+    return segments.size() <= 1 && (segments.empty() || !segments[0].dynamic) &&
+           std::all_of(graph.inputs.begin(), graph.inputs.end(), fits) &&
+           std::all_of(graph.outputs.begin(), graph.outputs.end(), fits);
+  }
+
+  // Emits the steps of static nodes; what cannot be lowered is collected.
+  Status emit_nodes(const Graph& graph, const std::vector<const Node*>& nodes, Emitter& emitter) {
+    for (const Node* node : nodes) {
+      auto step = lower_for(graph, *node);
+      if (!step) {
+        problems_.push_back(step.status().message());
+        continue;
+      }
+      if (problems_.empty()) STOKER_TRY(emitter.step(*step).at(node->name));
+    }
+    return Status::ok();
+  }
+
+  Result<PlanProgram> lower_static(const Graph& graph, const std::vector<Segment>& segments,
+                                   const std::string& name, const std::string& prefix) {
+    Emitter emitter(contents_, options_, weights_, name, PlanProgram::Kind::kStatic, prefix);
+    for (const Value* input : graph.inputs) emitter.input(port_name(input), input);
+    if (!segments.empty()) STOKER_TRY(emit_nodes(graph, segments[0].nodes, emitter));
+    if (!problems_.empty()) return emitter.take();
+    std::set<std::string> taken;
+    for (const Value* output : graph.outputs)
+      STOKER_TRY(emitter.output(free_port(taken, port_name(output)), output));
+    return emitter.take();
+  }
+
+  // Callers of a sub-program go by position; its port names need only differ.
+  static std::string free_port(std::set<std::string>& taken, const std::string& name) {
+    std::string port = name;
+    for (int i = 2; !taken.insert(port).second; ++i) port = name + "_" + std::to_string(i);
+    return port;
+  }
+
+  Result<PlanProgram> lower_dynamic(const Graph& graph, const std::vector<Segment>& segments,
+                                    std::set<std::string>& known, const std::string& name,
+                                    const std::string& prefix) {
+    Emitter emitter(contents_, options_, weights_, name, PlanProgram::Kind::kDynamic, prefix);
+    for (const Value* input : graph.inputs) emitter.input(port_name(input), input);
+    std::unordered_map<const Node*, size_t> placed;
+    for (size_t s = 0; s < segments.size(); ++s) {
+      for (const Node* node : segments[s].nodes) placed[node] = s;
+    }
+    for (size_t s = 0; s < segments.size(); ++s) {
+      if (segments[s].dynamic) {
+        for (const Node* node : segments[s].nodes) {
+          STOKER_TRY(lower_dynamic_node(*node, known, name, prefix, emitter));
+          learn_symbols(*node, known);
+        }
+        continue;
+      }
+      STOKER_TRY(lower_segment(graph, segments[s].nodes, s, placed,
+                               fmt::format("{}.segment_{}", name, s), prefix, emitter));
+    }
+    if (!problems_.empty()) return emitter.take();
+    std::set<std::string> taken;
+    for (const Value* output : graph.outputs)
+      STOKER_TRY(emitter.dynamic_output(free_port(taken, port_name(output)), output));
+    return emitter.take();
+  }
+
+  static void learn_symbols(const Node& node, std::set<std::string>& known) {
+    std::vector<std::string> names;
+    for (const Value* output : node.outputs) {
+      for (const Dim& dim : output->type.dims) dim.collect_symbols(names);
+    }
+    known.insert(names.begin(), names.end());
+  }
+
+  // A static program of the nodes, and the step that calls it.
+  Status lower_segment(const Graph& graph, const std::vector<const Node*>& nodes, size_t segment,
+                       const std::unordered_map<const Node*, size_t>& placed,
+                       const std::string& name, const std::string& prefix, Emitter& caller) {
+    Emitter emitter(contents_, options_, weights_, name, PlanProgram::Kind::kStatic, prefix);
+    std::vector<Value*> inputs, outputs;
+    const auto elsewhere = [&](const Node* node) {
+      const auto it = placed.find(node);
+      return it == placed.end() || it->second != segment;
+    };
+    std::unordered_set<const Value*> seen;
+    for (const Node* node : nodes) {
+      for (Value* input : node->inputs) {
+        if (!input || input->is_constant() || input->elements || !seen.insert(input).second)
+          continue;
+        if (input->producer && !elsewhere(input->producer)) continue;
+        emitter.input(input->name, input);
+        inputs.push_back(input);
+      }
+      for (Value* output : node->outputs) {
+        if (output->is_constant() || output->elements) continue;
+        const bool leaves = graph.is_output(output) ||
+                            std::any_of(output->uses.begin(), output->uses.end(),
+                                        [&](const Use& use) { return elsewhere(use.node); });
+        if (leaves) outputs.push_back(output);
+      }
+    }
+    STOKER_TRY(emit_nodes(graph, nodes, emitter));
+    if (!problems_.empty()) return Status::ok();
+    for (const Value* output : outputs) STOKER_TRY(emitter.output(output->name, output));
+    const auto index = static_cast<int32_t>(contents_.programs.size());
+    contents_.programs.push_back(emitter.take());
+    return caller.dynamic_step(fmt::format("segment_{}", segment), FallbackParams{kCallOp, {}},
+                               inputs, outputs, {}, {index});
+  }
+
+  Status lower_dynamic_node(const Node& node, const std::set<std::string>& known,
+                            const std::string& name, const std::string& prefix, Emitter& emitter) {
+    std::vector<int32_t> subprograms;
+    for (const auto& subgraph : node.subgraphs) {
+      const std::string part =
+          node.name + (subprograms.empty() ? "" : "." + std::to_string(subprograms.size()));
+      STOKER_ASSIGN(const int32_t index,
+                    lower(*subgraph, known, name + "." + part, prefix + part + "/"));
+      subprograms.push_back(index);
+    }
+    if (node.is("fused"))
+      return internal_error("'{}' is fused and cannot run as a whole", node.name);
+    return emitter.dynamic_step(node.name, {std::string(node.op->name), node.attributes},
+                                node.inputs, node.outputs, node.origins, std::move(subprograms));
+  }
+
+  EngineContents& contents_;
+  const LowerOptions& options_;
+  WeightIndex weights_;
+  std::vector<std::string> problems_;
+};
+
+// What a size that depends on data is taken to be while tuning.
+constexpr int64_t kDataOptimum = 16;
+
+// Symbols that no input names: their producers determine them.
+void collect_data_symbols(EngineContents& contents) {
+  std::set<std::string> known;
+  for (const PlanSymbol& symbol : contents.symbols) known.insert(symbol.name);
+  std::vector<std::string> names;
+  const auto collect = [&](const Dims& dims) {
+    names.clear();
+    for (const Dim& dim : dims) {
+      if (!dim.is_const()) dim.collect_symbols(names);
+    }
+    for (const std::string& name : names) {
+      if (!known.insert(name).second) continue;
+      PlanSymbol symbol;
+      symbol.name = name;
+      symbol.kind = PlanSymbol::Kind::kData;
+      symbol.optimum = kDataOptimum;
+      contents.symbols.push_back(std::move(symbol));
+    }
+  };
+  for (const PlanProgram& program : contents.programs) {
+    for (const PlanTensor& tensor : program.tensors) {
+      collect(tensor.dims);
+      collect(tensor.elements);
+    }
+    for (const PlanStep& step : program.steps) collect(step.param_dims);
+  }
 }
 
 }  // namespace
@@ -107,34 +280,12 @@ Status report(const std::vector<std::string>& problems) {
 Result<EngineContents> lower_graph(const Graph& graph, const LowerOptions& options) {
   EngineContents contents;
   collect_symbols(graph, options, contents);
-  Emitter emitter(contents, options);
-  std::vector<std::string> problems;
-  for (const Value* input : graph.inputs) {
-    if (input->type.kind != ValueType::Kind::kTensor || !input->type.ranked ||
-        input->type.dtype == DType::kString) {
-      problems.push_back("input '" + input->name + "': " + type_text(input->type));
-      continue;
-    }
-    emitter.input(input);
-  }
-  for (const auto& node : graph.nodes()) {
-    if (!needs_step(*node)) continue;
-    if (const Status status = check_sizes(*node, contents); !status) {
-      problems.push_back(status.message());
-      continue;
-    }
-    auto step = lower_for(graph, *node);
-    if (!step) {
-      problems.push_back(step.status().message());
-      continue;
-    }
-    if (problems.empty()) STOKER_TRY(emitter.step(*step).at(node->name));
-  }
-  if (!problems.empty()) return report(problems);
-  for (const Value* output : graph.outputs) {
-    STOKER_TRY(emitter.output(output->origin.empty() ? output->name : output->origin, output));
-  }
-  contents.programs.push_back(emitter.take());
+  std::set<std::string> known;
+  for (const PlanSymbol& symbol : contents.symbols) known.insert(symbol.name);
+  ProgramLowerer lowerer(contents, options);
+  STOKER_TRY(lowerer.lower(graph, known, "main", "").status());
+  STOKER_TRY(lowerer.problems());
+  collect_data_symbols(contents);
   return contents;
 }
 

@@ -33,7 +33,8 @@ void collect_symbols(const Graph& graph, const LowerOptions& options, EngineCont
 // Symbol values at the profile's optimum.
 SymbolValues optimum_of(const EngineContents& contents);
 
-// One tactic of a step under given layouts.
+// One tactic of a step under given layouts. No tactic: none can be judged before the engine runs,
+// since its sizes depend on data and no guess fits.
 struct TacticOption {
   const Tactic* tactic = nullptr;
   std::vector<Layout> layouts;  // inputs, then outputs

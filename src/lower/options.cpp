@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
+#include "kernels/desc/check.h"
 #include "lower/lower_graph.h"
 #include "plan/bind.h"
 
@@ -61,8 +62,18 @@ std::vector<TacticOption> tactic_options(const Desc& desc, const TacticRegistry&
 std::vector<TacticOption> tactic_options(const EngineContents& contents, const PlanProgram& program,
                                          const PlanStep& step, const TacticRegistry& registry,
                                          bool fixed, std::vector<TacticRefusal>* refusals) {
-  const auto desc = bind_desc(contents, program, step, optimum_of(contents));
-  return desc ? tactic_options(*desc, registry, fixed, refusals) : std::vector<TacticOption>{};
+  // Sizes that depend on data are guesses, first the usual ones, then 1, which broadcasts.
+  SymbolValues symbols = optimum_of(contents);
+  for (int attempt = 0; attempt < 2; ++attempt) {
+    const auto desc = bind_desc(contents, program, step, symbols);
+    if (desc && check_desc(*desc)) return tactic_options(*desc, registry, fixed, refusals);
+    for (const PlanSymbol& symbol : contents.symbols) {
+      if (symbol.kind == PlanSymbol::Kind::kData) symbols[symbol.name] = 1;
+    }
+  }
+  TacticOption later;
+  later.layouts.assign(step.inputs.size() + step.outputs.size(), Layout::kPlain);
+  return {later};
 }
 
 }  // namespace stoker

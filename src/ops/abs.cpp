@@ -1,5 +1,6 @@
 // |x|.
 // SPDX-License-Identifier: Apache-2.0
+#include "ops/open_sizes.h"
 #include "ops/support.h"
 
 namespace stoker {
@@ -7,7 +8,13 @@ namespace stoker {
 extern const Op op_abs;
 const Op op_abs = {
     .name = "abs",
-    .infer = [](InferContext& c) { return infer_unary(c, "abs", kNumbers); },
+    .infer = [](InferContext& c) -> Status {
+      STOKER_TRY(infer_unary(c, "abs", kNumbers));
+      infer_elements(c, [](const Dim& a, const Dim&) {
+        return std::optional(surely_not_negative(a) ? a : Dim::max(a, Dim(0) - a));
+      });
+      return Status::ok();
+    },
     .evaluate =
         [](const EvalContext& c) {
           return map_number(c, [](auto x) {

@@ -1,5 +1,6 @@
 // Logical and.
 // SPDX-License-Identifier: Apache-2.0
+#include "ops/open_sizes.h"
 #include "ops/support.h"
 
 namespace stoker {
@@ -11,10 +12,8 @@ const Op op_and = {
     .max_inputs = 2,
     .infer = [](InferContext& c) -> Status {
       STOKER_TRY(infer_broadcast(c, "and", kBools, DType::kBool));
-      infer_elements(c, [](const Dim& a, const Dim& b) -> std::optional<Dim> {
-        if (!a.is_const() || !b.is_const()) return std::nullopt;
-        return Dim((a.value() != 0) && (b.value() != 0));
-      });
+      infer_elements(
+          c, [](const Dim& a, const Dim& b) -> std::optional<Dim> { return short_enough(a * b); });
       return Status::ok();
     },
     .evaluate =

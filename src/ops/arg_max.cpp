@@ -29,8 +29,9 @@ template <class T, class Load>
 Status search(const EvalContext& c, Load load) {
   const TensorView &x = c.inputs[0], &y = c.outputs[0];
   const bool last = c.attributes.get_int("select_last_index") != 0;
-  const Reduction r = reduction_of(x, y, {wrap_axis(c.attributes.get_int("axis"), x.rank())},
-                                   c.attributes.get_int("keepdims", 1) != 0, c.wanted);
+  STOKER_ASSIGN(const Reduction r,
+                reduction_of(x, y, {wrap_axis(c.attributes.get_int("axis"), x.rank())},
+                             c.attributes.get_int("keepdims", 1) != 0, c.wanted));
   const int64_t n = r.walk.inner.shape[0], step = r.walk.inner.strides[0][0];
   const StoreInt store = store_int(y.dtype);
   for_each_wanted(r.walk.kept, r.kept_wanted, [&](const int64_t* kept) {

@@ -24,7 +24,9 @@ Status evaluate(const EvalContext& c) {
                     ++count;
                   }
                   if (padded) count = taps.padded_count(position);
-                  write.number(plane * s.out_plane + position, sum / static_cast<double>(count));
+                  // A window wholly in the padding gives 0.
+                  write.number(plane * s.out_plane + position,
+                               sum / static_cast<double>(std::max<int64_t>(count, 1)));
                 });
   return Status::ok();
 }

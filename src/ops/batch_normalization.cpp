@@ -1,5 +1,6 @@
 // (x - mean) / sqrt(var + epsilon) * scale + bias for every channel (axis 1). In training mode the
-// mean and variance are those of the batch and the running ones are further outputs.
+// mean and variance are those of the batch, the running ones are outputs 1 and 2, and the batch's
+// own (old opsets ask for them) are outputs 3 and 4.
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/support.h"
 
@@ -14,6 +15,8 @@ Status infer(InferContext& c) {
   if (!training && c.outputs.size() != 1) {
     return unsupported("batch_normalization: {} outputs need training_mode=1", c.outputs.size());
   }
+  if (c.outputs.size() > 5)
+    return invalid_model("batch_normalization: {} outputs, expected up to 5", c.outputs.size());
   const ValueType& x = c.type(0);
   c.outputs[0] = x;
   for (size_t i = 1; i < c.outputs.size(); ++i) c.outputs[i] = c.type(3);
@@ -69,12 +72,14 @@ Status evaluate(const EvalContext& c) {
   if (c.attributes.get_int("training_mode")) {
     const Moments now = batch_moments(values, x.shape[0], channels, inner);
     const double momentum = c.attributes.get_float("momentum", 0.9f);
-    for (size_t out = 1; out < std::min<size_t>(c.outputs.size(), 3); ++out) {
-      const std::vector<double>& past = out == 1 ? m.mean : m.variance;
-      const std::vector<double>& present = out == 1 ? now.mean : now.variance;
+    for (size_t out = 1; out < c.outputs.size(); ++out) {
+      const bool mean = out % 2 == 1;
+      const std::vector<double>& past = mean ? m.mean : m.variance;
+      const std::vector<double>& present = mean ? now.mean : now.variance;
+      STOKER_TRY(check_count(c.outputs[out], channels, "batch_normalization", "a statistic"));
       const Writer write(c.outputs[out]);
       for (int64_t i = 0; i < channels; ++i)
-        write.number(i, past[i] * momentum + present[i] * (1 - momentum));
+        write.number(i, out > 2 ? present[i] : past[i] * momentum + present[i] * (1 - momentum));
     }
     m = now;
   }

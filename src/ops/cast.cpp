@@ -10,6 +10,21 @@ namespace stoker {
 
 namespace {
 
+// The fewest digits that give the value again in its dtype, as numpy prints them.
+std::string shortest_text(DType dtype, double value) {
+  if (dtype == DType::kF64) return fmt::format("{}", value);
+  if (dtype == DType::kF32) return fmt::format("{}", static_cast<float>(value));
+  for (int digits = 1; digits < 9; ++digits) {
+    const std::string text = fmt::format("{:.{}g}", value, digits);
+    double read = 0;
+    std::from_chars(text.data(), text.data() + text.size(), read);
+    uint64_t code = 0;
+    store_double(dtype)(&code, 0, read);
+    if (load_double(dtype)(&code, 0) == value) return fmt::format("{}", read);
+  }
+  return fmt::format("{}", value);
+}
+
 std::string number_text(const TensorView& x, int64_t offset) {
   if (x.dtype == DType::kBool) return load_int(x.dtype)(x.data, offset) ? "1" : "0";
   if (x.dtype == DType::kU64)
@@ -18,7 +33,7 @@ std::string number_text(const TensorView& x, int64_t offset) {
   const double value = load_double(x.dtype)(x.data, offset);
   if (std::isnan(value)) return "NaN";
   if (std::isinf(value)) return value > 0 ? "INF" : "-INF";
-  return x.dtype == DType::kF64 ? fmt::format("{:.17g}", value) : fmt::format("{:.9g}", value);
+  return shortest_text(x.dtype, value);
 }
 
 // The whole text as a number; from_chars knows no leading plus, which ONNX allows.

@@ -26,6 +26,20 @@ Status clip_integers(const EvalContext& c) {
       c, [=](auto x) { return static_cast<decltype(x)>(clip(static_cast<T>(x), low, high)); });
 }
 
+// Sizes within their limits.
+void clip_elements(InferContext& c) {
+  const ValueType& out = c.outputs[0];
+  auto elements = c.elements(0);
+  if (!elements || !out.ranked || out.rank() > 1 || !is_integer(out.dtype)) return;
+  for (size_t i = 1; i < c.inputs.size(); ++i) {
+    if (!c.has(i)) continue;
+    const auto limit = c.elements(i);
+    if (!limit || limit->size() != 1) return;
+    for (Dim& d : *elements) d = i == 1 ? Dim::max(d, (*limit)[0]) : Dim::min(d, (*limit)[0]);
+  }
+  c.shape_values[0] = std::move(elements);
+}
+
 }  // namespace
 
 extern const Op op_clip;
@@ -43,7 +57,9 @@ const Op op_clip = {
                                type_text(c.type(i)));
         }
       }
-      return infer_unary(c, "clip", kNumbers);
+      STOKER_TRY(infer_unary(c, "clip", kNumbers));
+      clip_elements(c);
+      return Status::ok();
     },
     .evaluate = [](const EvalContext& c) -> Status {
       for (size_t i = 1; i < c.inputs.size(); ++i) {

@@ -1,5 +1,6 @@
 // A tensor of the shape given by the input, filled with `value` (default f32 zero).
 // SPDX-License-Identifier: Apache-2.0
+#include "ops/open_sizes.h"
 #include "ops/support.h"
 
 namespace stoker {
@@ -15,15 +16,7 @@ Status infer(InferContext& c) {
   }
   const DType dtype = value ? value->dtype() : DType::kF32;
   const auto target = c.elements(0);
-  if (!target) {
-    const auto rank =
-        c.type(0).ranked && c.type(0).rank() == 1 ? c.type(0).dims[0].constant() : std::nullopt;
-    if (!rank || *rank > 64) return set_unranked(c, dtype);
-    Dims dims;
-    for (int64_t i = 0; i < *rank; ++i) dims.push_back(c.fresh());
-    set_output(c, 0, dtype, std::move(dims));
-    return Status::ok();
-  }
+  if (!target) return set_open(c, dtype, vector_length(c, 0));
   for (const Dim& d : *target) {
     if (d.is_const() && d.value() < 0) {
       return invalid_model("constant_of_shape: shape {} has a negative extent", dims_text(*target));

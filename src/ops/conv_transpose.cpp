@@ -69,9 +69,12 @@ Status infer(InferContext& c) {
                          w.dims[0].text(), group);
   }
   const auto kernel = constant_dims(Dims(w.dims.begin() + 2, w.dims.end()));
-  if (!kernel)
-    return unsupported("conv_transpose: the kernel extents of weight {} must be known",
-                       type_text(w));
+  if (!kernel) {
+    Dims dims = {x.dims[0], w.dims[1] * Dim(group)};
+    while (dims.size() < x.dims.size()) dims.push_back(c.fresh());
+    set_output(c, 0, x.dtype, std::move(dims));
+    return Status::ok();
+  }
   if (c.attributes.get_ints("kernel_shape", *kernel) != *kernel) {
     return invalid_model("conv_transpose: kernel_shape differs from the weight {}", type_text(w));
   }

@@ -1,16 +1,30 @@
 // The input broadcast with the shape of input 1.
 // SPDX-License-Identifier: Apache-2.0
+#include "ops/open_sizes.h"
 #include "ops/support.h"
 
 namespace stoker {
 
 namespace {
 
+// A shape value that keeps its length, or one size repeated.
+void expand_elements(InferContext& c) {
+  const auto elements = c.elements(0);
+  const auto count = constant_dims(c.outputs[0].dims);
+  if (!elements || !count || count->size() > 1) return;
+  const size_t n = count->empty() ? 1 : static_cast<size_t>((*count)[0]);
+  if (elements->size() == n) {
+    c.shape_values[0] = *elements;
+  } else if (elements->size() == 1 && n <= 4096) {
+    c.shape_values[0] = Dims(n, (*elements)[0]);
+  }
+}
+
 Status infer(InferContext& c) {
   STOKER_TRY(check_input(c, "expand", 0, "input", kAny));
   STOKER_TRY(check_input(c, "expand", 1, "shape", kIndices));
   const ValueType& x = c.type(0);
-  if (!all_ranked(c)) return set_unranked(c, x.dtype);
+  if (!x.ranked) return set_unranked(c, x.dtype);
   if (const auto target = c.elements(1)) {
     for (const Dim& d : *target) {
       if (d.is_const() && d.value() < 0)
@@ -19,15 +33,12 @@ Status infer(InferContext& c) {
     auto dims = broadcast_dims(x.dims, *target);
     if (!dims.is_ok()) return dims.status().at("expand");
     set_output(c, 0, x.dtype, std::move(*dims));
-    if (c.outputs[0].rank() == 1 && c.outputs[0].dims == x.dims) pass_elements(c, 0);
+    expand_elements(c);
     return Status::ok();
   }
-  const auto length = c.type(1).rank() == 1 ? c.type(1).dims[0].constant() : std::nullopt;
-  if (!length || *length > 64) return set_unranked(c, x.dtype);
-  Dims dims;
-  for (int64_t i = 0; i < std::max<int64_t>(*length, x.rank()); ++i) dims.push_back(c.fresh());
-  set_output(c, 0, x.dtype, std::move(dims));
-  return Status::ok();
+  const auto length = vector_length(c, 1);
+  return set_open(c, x.dtype,
+                  length ? std::optional(std::max<int64_t>(*length, x.rank())) : std::nullopt);
 }
 
 Status evaluate(const EvalContext& c) {

@@ -17,6 +17,17 @@ Status infer(InferContext& c) {
                          type_text(x), type_text(indices));
   }
   set_output(c, 0, x.dtype, indices.dims);
+  const auto elements = c.elements(0);
+  const auto picked = c.constant_ints(1);
+  if (!elements || !picked || x.rank() != 1) return Status::ok();
+  Dims result;
+  const int64_t n = static_cast<int64_t>(elements->size());
+  for (const int64_t i : *picked) {
+    const int64_t at = wrap_axis(i, n);
+    if (at < 0 || at >= n) return Status::ok();
+    result.push_back((*elements)[at]);
+  }
+  c.shape_values[0] = std::move(result);
   return Status::ok();
 }
 

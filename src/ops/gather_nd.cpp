@@ -1,5 +1,6 @@
 // Slices of the input at the coordinates that the last axis of the indices holds.
 // SPDX-License-Identifier: Apache-2.0
+#include "ops/open_sizes.h"
 #include "ops/support.h"
 
 namespace stoker {
@@ -12,10 +13,10 @@ Status infer(InferContext& c) {
   const ValueType &x = c.type(0), &indices = c.type(1);
   if (!all_ranked(c)) return set_unranked(c, x.dtype);
   const int64_t batch = c.attributes.get_int("batch_dims");
-  const auto width = indices.rank() > 0 ? indices.dims.back().constant() : std::nullopt;
-  if (!width)
-    return unsupported("gather_nd: the last extent of the indices {} must be known",
-                       type_text(indices));
+  if (indices.rank() == 0)
+    return invalid_model("gather_nd: indices are {}, expected rank 1 or more", type_text(indices));
+  const auto width = indices.dims.back().constant();
+  if (!width) return set_unranked(c, x.dtype);
   if (batch < 0 || batch >= indices.rank() || *width < 1 || *width + batch > x.rank()) {
     return invalid_model("gather_nd: indices {} with batch_dims {} do not fit input {}",
                          type_text(indices), batch, type_text(x));

@@ -1,5 +1,6 @@
 // a > b.
 // SPDX-License-Identifier: Apache-2.0
+#include "ops/open_sizes.h"
 #include "ops/support.h"
 
 namespace stoker {
@@ -12,8 +13,7 @@ const Op op_greater = {
     .infer = [](InferContext& c) -> Status {
       STOKER_TRY(infer_broadcast(c, "greater", kNumbers, DType::kBool));
       infer_elements(c, [](const Dim& a, const Dim& b) -> std::optional<Dim> {
-        const Dim d = a - b;
-        return d.is_const() ? std::optional(Dim(d.value() > 0)) : std::nullopt;
+        return short_enough(is_greater(a, b));
       });
       return Status::ok();
     },

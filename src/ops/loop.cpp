@@ -10,7 +10,7 @@ namespace stoker {
 extern const Op op_loop;
 const Op op_loop = {
     .name = "loop",
-    .min_inputs = 2,
+    .min_inputs = 0,
     .max_inputs = -1,
     .output_count = -1,
     .attributes = {{"carried", AttributeKind::kInt, true}},

@@ -1,5 +1,6 @@
 // Largest of the inputs, broadcast; NaN wins.
 // SPDX-License-Identifier: Apache-2.0
+#include "ops/open_sizes.h"
 #include "ops/support.h"
 
 namespace stoker {
@@ -10,9 +11,7 @@ const Op op_max = {
     .max_inputs = -1,
     .infer = [](InferContext& c) -> Status {
       STOKER_TRY(infer_broadcast(c, "max", kNumbers));
-      if (c.inputs.size() == 2) {
-        infer_elements(c, [](const Dim& a, const Dim& b) { return std::optional(Dim::max(a, b)); });
-      }
+      infer_variadic_elements(c, Dim::max);
       return Status::ok();
     },
     .evaluate =

@@ -1,6 +1,7 @@
 // Remainder: with the sign of b for integers (fmod=0), with the sign of a otherwise.
 // An integer remainder by zero is 0 rather than a trap.
 // SPDX-License-Identifier: Apache-2.0
+#include "ops/open_sizes.h"
 #include "ops/support.h"
 
 namespace stoker {
@@ -25,6 +26,11 @@ const Op op_mod = {
       if (c.attributes.get_int("fmod") == 0) {
         infer_elements(c, [](const Dim& a, const Dim& b) -> std::optional<Dim> {
           return b == Dim(0) ? std::nullopt : std::optional(Dim::mod(a, b));
+        });
+      } else {  // the same where nothing is negative
+        infer_elements(c, [](const Dim& a, const Dim& b) -> std::optional<Dim> {
+          const bool plain = b != Dim(0) && surely_not_negative(a) && surely_not_negative(b);
+          return plain ? std::optional(Dim::mod(a, b)) : std::nullopt;
         });
       }
       return Status::ok();

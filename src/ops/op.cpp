@@ -301,17 +301,11 @@ Result<Dims> broadcast_dims(const Dims& a, const Dims& b) {
   for (size_t d = 0; d < rank; ++d) {
     const Dim x = d + a.size() < rank ? Dim(1) : a[d + a.size() - rank];
     const Dim y = d + b.size() < rank ? Dim(1) : b[d + b.size() - rank];
-    if (x == y || y == Dim(1)) {
-      out[d] = x;
-    } else if (x == Dim(1)) {
-      out[d] = y;
-    } else if (x.is_const() && y.is_const()) {
+    if (x.is_const() && y.is_const() && x != y && x != Dim(1) && y != Dim(1)) {
       return invalid_model("shapes {} and {} do not broadcast: {} against {}", dims_text(a),
                            dims_text(b), x.text(), y.text());
-    } else {
-      // One of the two is 1 or they are equal; a number other than 1 decides it.
-      out[d] = x.is_const() ? x : y.is_const() ? y : Dim::max(x, y);
     }
+    out[d] = Dim::broadcast(x, y);
   }
   return out;
 }

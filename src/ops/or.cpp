@@ -1,5 +1,6 @@
 // Logical or.
 // SPDX-License-Identifier: Apache-2.0
+#include "ops/open_sizes.h"
 #include "ops/support.h"
 
 namespace stoker {
@@ -12,8 +13,7 @@ const Op op_or = {
     .infer = [](InferContext& c) -> Status {
       STOKER_TRY(infer_broadcast(c, "or", kBools, DType::kBool));
       infer_elements(c, [](const Dim& a, const Dim& b) -> std::optional<Dim> {
-        if (!a.is_const() || !b.is_const()) return std::nullopt;
-        return Dim((a.value() != 0) || (b.value() != 0));
+        return short_enough(a + b - a * b);
       });
       return Status::ok();
     },

@@ -2,6 +2,7 @@
 // wrap.
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/index_map.h"
+#include "ops/open_sizes.h"
 #include "ops/support.h"
 
 namespace stoker {
@@ -26,8 +27,7 @@ Status infer(InferContext& c) {
   std::vector<int64_t> axes;
   if (c.has(3)) {
     const auto given = c.constant_ints(3);
-    if (!given)
-      return unsupported("pad: the axes (input 3) must be known when the model is compiled");
+    if (!given) return set_open(c, x.dtype, x.rank());
     for (const int64_t axis : *given) {
       STOKER_ASSIGN(const int64_t normal, normalize_axis("pad", axis, x.rank()));
       axes.push_back(normal);

@@ -18,7 +18,7 @@ Status infer_pool(InferContext& c, const char* op, DTypeSet set) {
   STOKER_ASSIGN(const Window window, window_of(c.attributes, op, std::move(kernel)));
   Dims dims = {x.dims[0], x.dims[1]};
   for (size_t d = 0; d < window.rank(); ++d) {
-    STOKER_ASSIGN(Dim extent, window_output(window, op, d, x.dims[d + 2]));
+    STOKER_ASSIGN(Dim extent, pool_output(window, op, d, x.dims[d + 2]));
     dims.push_back(std::move(extent));
   }
   for (size_t i = 0; i < c.outputs.size(); ++i) set_output(c, i, c.outputs[i].dtype, dims);
@@ -44,7 +44,7 @@ Result<PoolShape> pool_shape(const EvalContext& c) {
   s.in.assign(x.shape.begin() + 2, x.shape.end());
   s.out.assign(y.shape.begin() + 2, y.shape.end());
   STOKER_ASSIGN(s.window, window_of(c.attributes, "pool", c.attributes.get_ints("kernel_shape")));
-  resolve_pads(s.window, s.in, s.out);
+  resolve_pads(s.window, WindowKind::kPool, s.in, s.out);
   s.planes = x.shape[0] * x.shape[1];
   s.in_plane = s.out_plane = 1;
   for (const int64_t extent : s.in) s.in_plane *= extent;

@@ -3,6 +3,8 @@
 
 #include <numeric>
 
+#include "ops/open_sizes.h"
+
 namespace stoker {
 
 std::vector<AttributeDef> reduce_attributes() {
@@ -22,6 +24,32 @@ bool reduces_nothing(const Attributes& attributes) {
   return attributes.get_int("noop_with_empty_axes") != 0;
 }
 
+// The axes are known only when the model runs.
+Status infer_open_axes(InferContext& c) {
+  const ValueType& x = c.type(0);
+  const auto count = vector_length(c, 1);
+  if (keeps(c.attributes)) {
+    Dims dims = x.dims;
+    const bool all = count && *count == x.rank();
+    for (Dim& d : dims) {
+      if (all)
+        d = Dim(1);
+      else if (d != Dim(1))
+        d = c.fresh();
+    }
+    set_output(c, 0, x.dtype, std::move(dims));
+    return Status::ok();
+  }
+  if (!count) return set_unranked(c, x.dtype);
+  if (*count == 0) {
+    set_output(c, 0, x.dtype, reduces_nothing(c.attributes) ? x.dims : Dims());
+    return Status::ok();
+  }
+  if (*count > x.rank())
+    return invalid_model("{} axes are to be reduced of input {}", *count, type_text(x));
+  return set_open(c, x.dtype, x.rank() - *count);
+}
+
 }  // namespace
 
 Status infer_reduce(InferContext& c, const char* op, DTypeSet set) {
@@ -29,6 +57,7 @@ Status infer_reduce(InferContext& c, const char* op, DTypeSet set) {
   const ValueType& x = c.type(0);
   if (!x.ranked) return set_unranked(c, x.dtype);
   STOKER_ASSIGN(const auto given, axes_of(c, op, 1, x.rank()));
+  if (c.has(1) && !given) return infer_open_axes(c);
   std::vector<int64_t> axes = given ? *given : std::vector<int64_t>();
   if (axes.empty() && !reduces_nothing(c.attributes)) axes = all_axes(x.rank());
   Dims dims;
@@ -54,8 +83,19 @@ void reduce_elements(InferContext& c, Dim (*f)(const Dim& a, const Dim& b)) {
   c.shape_values[0] = Dims{value};
 }
 
-Reduction reduction_of(const TensorView& x, const TensorView& y, const std::vector<int64_t>& axes,
-                       bool keep, std::span<const int64_t> wanted) {
+Result<Reduction> reduction_of(const TensorView& x, const TensorView& y,
+                               const std::vector<int64_t>& axes, bool keep,
+                               std::span<const int64_t> wanted) {
+  Shape expected;
+  for (int64_t d = 0; d < x.rank(); ++d) {
+    const bool reduced = std::binary_search(axes.begin(), axes.end(), d);
+    if (!reduced || keep) expected.push_back(reduced ? 1 : x.shape[d]);
+  }
+  if (y.shape != expected) {
+    return invalid_argument("the axes {} of shape {} reduce it to {}, expected {}",
+                            shape_text(axes), shape_text(x.shape), shape_text(expected),
+                            shape_text(y.shape));
+  }
   // y seen with the rank of x.
   Shape y_strides;
   size_t next = 0;
@@ -72,7 +112,7 @@ Reduction reduction_of(const TensorView& x, const TensorView& y, const std::vect
   return r;
 }
 
-Reduction reduction_of(const EvalContext& c) {
+Result<Reduction> reduction_of(const EvalContext& c) {
   const TensorView& x = c.inputs[0];
   std::vector<int64_t> axes = eval_axes(c, 1, x.rank());
   if (axes.empty() && !reduces_nothing(c.attributes)) axes = all_axes(x.rank());

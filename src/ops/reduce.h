@@ -20,14 +20,16 @@ struct Reduction {
   int64_t count;   // elements that one output is made of
   std::vector<int64_t> kept_wanted;
 };
-Reduction reduction_of(const TensorView& x, const TensorView& y, const std::vector<int64_t>& axes,
-                       bool keep, std::span<const int64_t> wanted);
-Reduction reduction_of(const EvalContext& c);
+// An error when the axes do not lead to the shape of y: they may be known only when the model runs.
+Result<Reduction> reduction_of(const TensorView& x, const TensorView& y,
+                               const std::vector<int64_t>& axes, bool keep,
+                               std::span<const int64_t> wanted);
+Result<Reduction> reduction_of(const EvalContext& c);
 
 // y = finish(fold of step from init, count) in double.
 template <class Step, class Finish>
 Status reduce_float(const EvalContext& c, double init, Step step, Finish finish) {
-  const Reduction r = reduction_of(c);
+  STOKER_ASSIGN(const Reduction r, reduction_of(c));
   const TensorView &x = c.inputs[0], &y = c.outputs[0];
   const LoadDouble load = load_double(x.dtype);
   const StoreDouble store = store_double(y.dtype);
@@ -43,7 +45,7 @@ Status reduce_float(const EvalContext& c, double init, Step step, Finish finish)
 // The same for T = int64_t or uint64_t, which wrap.
 template <class T, class Step, class Finish>
 Status reduce_integer(const EvalContext& c, T init, Step step, Finish finish) {
-  const Reduction r = reduction_of(c);
+  STOKER_ASSIGN(const Reduction r, reduction_of(c));
   const TensorView &x = c.inputs[0], &y = c.outputs[0];
   const LoadInt load = load_int(x.dtype);
   const StoreInt store = store_int(y.dtype);

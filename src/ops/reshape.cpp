@@ -1,6 +1,7 @@
 // The same elements under the shape of input 1: 0 keeps the extent (unless allowzero), -1 takes the
 // rest.
 // SPDX-License-Identifier: Apache-2.0
+#include "ops/open_sizes.h"
 #include "ops/support.h"
 
 namespace stoker {
@@ -43,12 +44,11 @@ Status infer_target(InferContext& c, const Dims& target) {
       hole = static_cast<int>(i);
       d = Dim(1);
     } else if (d == Dim(0) && !allow_zero) {
-      if (!x.ranked) return set_unranked(c, x.dtype);
-      if (i >= x.dims.size()) {
+      if (x.ranked && i >= x.dims.size()) {
         return invalid_model("reshape: the target {} keeps extent {} of the input {}",
                              dims_text(target), i, type_text(x));
       }
-      d = x.dims[i];
+      d = x.ranked ? x.dims[i] : c.fresh();
     } else if (d.is_const() && d.value() < 0) {
       return invalid_model("reshape: the target {} holds a negative extent", dims_text(target));
     }
@@ -79,13 +79,7 @@ Status infer(InferContext& c) {
     pass_elements(c, 0);
     return Status::ok();
   }
-  const ValueType& shape = c.type(1);
-  const auto rank = shape.ranked && shape.rank() == 1 ? shape.dims[0].constant() : std::nullopt;
-  if (!rank || *rank > 64) return set_unranked(c, c.type(0).dtype);
-  Dims dims;
-  for (int64_t i = 0; i < *rank; ++i) dims.push_back(c.fresh());
-  set_output(c, 0, c.type(0).dtype, std::move(dims));
-  return Status::ok();
+  return set_open(c, c.type(0).dtype, vector_length(c, 1));
 }
 
 }  // namespace

@@ -8,7 +8,7 @@ namespace stoker {
 extern const Op op_scan;
 const Op op_scan = {
     .name = "scan",
-    .min_inputs = 1,
+    .min_inputs = 0,
     .max_inputs = -1,
     .output_count = -1,
     .attributes = {{"carried", AttributeKind::kInt, true},

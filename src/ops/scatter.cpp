@@ -27,6 +27,29 @@ Result<ScatterReduction> scatter_reduction(const Attributes& attributes, const c
   return invalid_model("{}: reduction is \"{}\", expected none, add, mul, min or max", op, name);
 }
 
+void scatter_sizes(InferContext& c, ScatterReduction reduction) {
+  auto elements = c.elements(0);
+  const auto indices = c.constant_ints(1);
+  const auto updates = c.elements(2);
+  if (!elements || !indices || !updates || c.type(0).rank() != 1 || !is_integer(c.type(0).dtype))
+    return;
+  if (indices->size() != updates->size()) return;
+  for (size_t k = 0; k < indices->size(); ++k) {
+    const int64_t n = static_cast<int64_t>(elements->size()), at = wrap_axis((*indices)[k], n);
+    if (at < 0 || at >= n) return;
+    Dim& d = (*elements)[at];
+    const Dim& update = (*updates)[k];
+    switch (reduction) {
+      case ScatterReduction::kAdd: d = d + update; break;
+      case ScatterReduction::kMul: d = d * update; break;
+      case ScatterReduction::kMin: d = Dim::min(d, update); break;
+      case ScatterReduction::kMax: d = Dim::max(d, update); break;
+      default: d = update;
+    }
+  }
+  c.shape_values[0] = std::move(elements);
+}
+
 Scatter::Scatter(ScatterReduction reduction, const TensorView& y, const TensorView& updates)
     : reduction_(reduction), y_(y), updates_(updates), move_(y, updates) {}
 

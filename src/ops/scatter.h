@@ -9,6 +9,9 @@ namespace stoker {
 enum class ScatterReduction { kNone, kAdd, kMul, kMin, kMax };
 Result<ScatterReduction> scatter_reduction(const Attributes& attributes, const char* op);
 
+// Shape value of a vector of sizes, some of them replaced or combined; one index names each.
+void scatter_sizes(InferContext& c, ScatterReduction reduction);
+
 // y[to] = reduce(y[to], updates[from]); offsets count elements.
 class Scatter {
  public:

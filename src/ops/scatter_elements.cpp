@@ -29,6 +29,7 @@ Status infer(InferContext& c) {
                         updates.dims[d])
                    .status());
   }
+  scatter_sizes(c, reduction);
   return Status::ok();
 }
 

@@ -17,10 +17,10 @@ Status infer(InferContext& c) {
   const ValueType &x = c.type(0), &indices = c.type(1), &updates = c.type(2);
   c.outputs[0] = x;
   if (!all_ranked(c)) return Status::ok();
-  const auto width = indices.rank() > 0 ? indices.dims.back().constant() : std::nullopt;
-  if (!width)
-    return unsupported("scatter_nd: the last extent of the indices {} must be known",
-                       type_text(indices));
+  if (indices.rank() == 0)
+    return invalid_model("scatter_nd: indices are {}, expected rank 1 or more", type_text(indices));
+  const auto width = indices.dims.back().constant();
+  if (!width) return Status::ok();
   if (*width < 0 || *width > x.rank() || updates.rank() != indices.rank() - 1 + x.rank() - *width) {
     return invalid_model("scatter_nd: indices {} and updates {} do not fit input {}",
                          type_text(indices), type_text(updates), type_text(x));
@@ -31,6 +31,7 @@ Status infer(InferContext& c) {
     STOKER_TRY(
         same_dim("scatter_nd", "extents of the updates", updates.dims[d], expected[d]).status());
   }
+  scatter_sizes(c, reduction);
   return Status::ok();
 }
 

@@ -7,7 +7,13 @@ namespace stoker {
 extern const Op op_sign;
 const Op op_sign = {
     .name = "sign",
-    .infer = [](InferContext& c) { return infer_unary(c, "sign", kNumbers); },
+    .infer = [](InferContext& c) -> Status {
+      STOKER_TRY(infer_unary(c, "sign", kNumbers));
+      infer_elements(c, [](const Dim& a, const Dim&) {
+        return std::optional(Dim::max(Dim(-1), Dim::min(Dim(1), a)));
+      });
+      return Status::ok();
+    },
     .evaluate =
         [](const EvalContext& c) {
           return map_number(c, [](auto x) {

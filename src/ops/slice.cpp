@@ -1,6 +1,7 @@
 // Elements from starts to before ends by steps along the axes; bounds clamp, negative ones count
 // from the end.
 // SPDX-License-Identifier: Apache-2.0
+#include "ops/open_sizes.h"
 #include "ops/support.h"
 
 namespace stoker {
@@ -30,21 +31,17 @@ AxisSlice slice_axis(int64_t extent, int64_t start, int64_t end, int64_t step) {
   return {first, step, static_cast<int64_t>((static_cast<uint64_t>(distance) + size - 1) / size)};
 }
 
-bool surely_not_negative(const Dim& d) {
-  return d.is_const() ? d.value() >= 0 : d.text().find('-') == std::string::npos;
-}
-
-// A bound of a positive step on a symbolic extent; nullopt when its sign is not certain.
-std::optional<Dim> symbolic_bound(const Dim& extent, const Dim& bound) {
-  if (bound == extent) return extent;
-  if (bound.is_const()) {
-    if (bound.value() >= kFar) return extent;
-    if (bound.value() <= -kFar) return Dim(0);
-    if (bound.value() < 0) return Dim::max(extent + bound, Dim(0));
-    return bound == Dim(0) ? Dim(0) : Dim::min(bound, extent);
-  }
-  if (!surely_not_negative(bound)) return std::nullopt;
-  return Dim::min(bound, extent);
+// A bound clamped to [low, high], as slice_axis does it.
+std::optional<Dim> clamped(const Dim& extent, const Dim& bound, const Dim& low, const Dim& high) {
+  if (bound.is_const() && bound.value() >= kFar) return high;
+  if (bound.is_const() && bound.value() <= -kFar) return low;
+  if (bound == low && low == Dim(0)) return low;
+  if (bound == Dim(-1) && low == Dim(-1)) return high;
+  const Dim forward = bound == extent || bound == high ? high : Dim::min(bound, high);
+  const Dim from_end = Dim::max(extent + bound, low);
+  if (surely_not_negative(bound)) return forward;
+  if (bound.is_const()) return from_end;
+  return select(is_greater(bound, Dim(-1)), forward, from_end);
 }
 
 std::optional<Dim> symbolic_count(const Dim& extent, const Dim& start, const Dim& end,
@@ -52,17 +49,16 @@ std::optional<Dim> symbolic_count(const Dim& extent, const Dim& start, const Dim
   if (extent.is_const() && start.is_const() && end.is_const()) {
     return Dim(slice_axis(extent.value(), start.value(), end.value(), step).count);
   }
-  if (step < 0) {
-    // Only the whole axis backwards is followed.
-    const bool whole = start.is_const() && (start.value() == -1 || start.value() >= kFar) &&
-                       end.is_const() && end.value() <= -kFar;
-    return whole && step > -kFar ? std::optional(round_up_div(extent, -step)) : std::nullopt;
+  if (step <= -kFar || step >= kFar) {  // one element at most
+    const auto count = symbolic_count(extent, start, end, step < 0 ? -1 : 1);
+    return count ? std::optional(Dim::min(*count, Dim(1))) : std::nullopt;
   }
-  const auto first = symbolic_bound(extent, start), last = symbolic_bound(extent, end);
+  const Dim high = step > 0 ? extent : extent - Dim(1), low = Dim(step > 0 ? 0 : -1);
+  const auto first = clamped(extent, start, low, high), last = clamped(extent, end, low, high);
   if (!first || !last) return std::nullopt;
-  if (*first == Dim(0)) return round_up_div(*last, step);
-  const Dim distance = *last - *first;
-  return round_up_div(surely_not_negative(distance) ? distance : Dim::max(distance, Dim(0)), step);
+  const Dim distance = step > 0 ? *last - *first : *first - *last;
+  const Dim covered = surely_not_negative(distance) ? distance : Dim::max(distance, Dim(0));
+  return round_up_div(covered, step < 0 ? -step : step);
 }
 
 void infer_sliced(InferContext& c, const std::vector<int64_t>& axes,
@@ -78,20 +74,28 @@ void infer_sliced(InferContext& c, const std::vector<int64_t>& axes,
   c.shape_values[0] = std::move(result);
 }
 
-Result<std::vector<int64_t>> slice_axes(const InferContext& c, size_t count) {
+// nullopt: known only when the model runs.
+Result<std::optional<std::vector<int64_t>>> slice_axes(const InferContext& c) {
   std::vector<int64_t> axes;
   if (c.has(3)) {
     const auto given = c.constant_ints(3);
-    if (!given)
-      return unsupported("slice: the axes (input 3) must be known when the model is compiled");
+    if (!given) return std::optional<std::vector<int64_t>>();
     axes = *given;
   } else {
-    for (size_t i = 0; i < count; ++i) axes.push_back(static_cast<int64_t>(i));
+    const auto count = vector_length(c, 1);
+    if (!count) return std::optional<std::vector<int64_t>>();
+    if (*count > c.type(0).rank())
+      return invalid_model("slice: {} starts for input {}", *count, type_text(c.type(0)));
+    for (int64_t i = 0; i < *count; ++i) axes.push_back(i);
   }
   for (int64_t& axis : axes) {
     STOKER_ASSIGN(axis, normalize_axis("slice", axis, c.type(0).rank()));
   }
-  return axes;
+  std::vector<int64_t> sorted = axes;
+  std::sort(sorted.begin(), sorted.end());
+  if (std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end())
+    return invalid_model("slice: an axis is given twice in {}", shape_text(axes));
+  return std::optional(std::move(axes));
 }
 
 Status infer(InferContext& c) {
@@ -100,13 +104,15 @@ Status infer(InferContext& c) {
     if (c.has(i)) STOKER_TRY(check_input(c, "slice", i, "bounds", kIndices));
   }
   const ValueType& x = c.type(0);
-  if (!all_ranked(c)) return set_unranked(c, x.dtype);
+  if (!x.ranked) return set_unranked(c, x.dtype);
   const auto starts = c.elements(1), ends = c.elements(2);
-  const auto known = c.type(1).rank() == 1 ? c.type(1).dims[0].constant() : std::nullopt;
-  if (!known)
-    return invalid_model("slice: starts is {}, expected rank 1 of known length",
-                         type_text(c.type(1)));
-  STOKER_ASSIGN(const auto axes, slice_axes(c, static_cast<size_t>(*known)));
+  for (size_t i = 1; i < c.inputs.size(); ++i) {
+    if (c.has(i) && c.type(i).ranked && c.type(i).rank() != 1)
+      return invalid_model("slice: input {} is {}, expected rank 1", i, type_text(c.type(i)));
+  }
+  STOKER_ASSIGN(const auto known_axes, slice_axes(c));
+  if (!known_axes) return set_open(c, x.dtype, x.rank());
+  const std::vector<int64_t>& axes = *known_axes;
   std::vector<int64_t> steps(axes.size(), 1);
   bool steps_known = true;
   if (c.has(4)) {
@@ -115,8 +121,8 @@ Status infer(InferContext& c) {
     if (given) steps = *given;
   }
   const size_t n = axes.size();
-  if (static_cast<size_t>(*known) != n || steps.size() != n || (starts && starts->size() != n) ||
-      (ends && ends->size() != n)) {
+  if (vector_length(c, 1).value_or(n) != static_cast<int64_t>(n) || steps.size() != n ||
+      (starts && starts->size() != n) || (ends && ends->size() != n)) {
     return invalid_model("slice: starts, ends, axes and steps must have one length, axes has {}",
                          n);
   }

@@ -1,5 +1,6 @@
 // The input without the axes of extent 1 that are named, or without all of them.
 // SPDX-License-Identifier: Apache-2.0
+#include "ops/open_sizes.h"
 #include "ops/support.h"
 
 namespace stoker {
@@ -11,11 +12,18 @@ Status infer(InferContext& c) {
   const ValueType& x = c.type(0);
   if (!x.ranked) return set_unranked(c, x.dtype);
   STOKER_ASSIGN(const auto axes, axes_of(c, "squeeze", 1, x.rank()));
+  if (c.has(1) && !axes) {
+    const auto count = vector_length(c, 1);
+    if (count && *count > x.rank())
+      return invalid_model("squeeze: {} axes for input {}", *count, type_text(x));
+    return set_open(c, x.dtype, count ? std::optional(x.rank() - *count) : std::nullopt);
+  }
+  // Any size that is not known may turn out to be 1.
+  if (!axes && !constant_dims(x.dims)) return set_unranked(c, x.dtype);
   Dims dims;
   for (int64_t d = 0; d < x.rank(); ++d) {
     const Dim& extent = x.dims[d];
     if (!axes) {
-      // A symbolic extent is taken not to be 1: the rank has to be known.
       if (extent != Dim(1)) dims.push_back(extent);
     } else if (!std::binary_search(axes->begin(), axes->end(), d)) {
       dims.push_back(extent);

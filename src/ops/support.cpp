@@ -57,12 +57,7 @@ Result<std::optional<std::vector<int64_t>>> axes_of(const InferContext& c, const
   std::vector<int64_t> axes;
   if (c.has(i)) {
     const auto values = c.constant_ints(i);
-    if (!values) {
-      return unsupported(
-          "{}: the axes (input {}) must be known when the model is compiled; make them a "
-          "constant",
-          op, i);
-    }
+    if (!values) return std::optional<std::vector<int64_t>>();
     axes = *values;
   } else if (c.attributes.has("axes")) {
     axes = c.attributes.get_ints("axes");

@@ -54,7 +54,7 @@ Status set_unranked(InferContext& c, DType dtype);
 void set_output(InferContext& c, size_t i, DType dtype, Dims dims);
 Result<int64_t> normalize_axis(const char* op, int64_t axis, int64_t rank);
 // Axes from input `i` when it is there, otherwise from the attribute "axes"; normalized, sorted.
-// nullopt: neither is given.
+// nullopt: neither is given, or the input's value is known only when the model runs.
 Result<std::optional<std::vector<int64_t>>> axes_of(const InferContext& c, const char* op, size_t i,
                                                     int64_t rank);
 // Extents that must agree: an error when both are numbers that differ; otherwise the known one.

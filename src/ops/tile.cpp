@@ -1,6 +1,7 @@
 // The input repeated along every axis as often as input 1 says.
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/index_map.h"
+#include "ops/open_sizes.h"
 #include "ops/support.h"
 
 namespace stoker {
@@ -11,7 +12,7 @@ Status infer(InferContext& c) {
   STOKER_TRY(check_input(c, "tile", 0, "input", kAny));
   STOKER_TRY(check_input(c, "tile", 1, "repeats", kIndices));
   const ValueType& x = c.type(0);
-  if (!x.ranked) return set_unranked(c, x.dtype);
+  if (!x.ranked) return set_open(c, x.dtype, vector_length(c, 1));
   const auto repeats = c.elements(1);
   if (repeats && static_cast<int>(repeats->size()) != x.rank()) {
     return invalid_model("tile: {} repeats for input {}", repeats->size(), type_text(x));
@@ -24,6 +25,13 @@ Status infer(InferContext& c) {
     dims.push_back(repeats ? x.dims[d] * (*repeats)[d] : c.fresh());
   }
   set_output(c, 0, x.dtype, std::move(dims));
+  const auto elements = c.elements(0);
+  if (!elements || !repeats || x.rank() != 1 || !(*repeats)[0].is_const()) return Status::ok();
+  const int64_t times = (*repeats)[0].value();
+  if (times > 4096 || times * static_cast<int64_t>(elements->size()) > 4096) return Status::ok();
+  c.shape_values[0] = Dims();
+  for (int64_t i = 0; i < times; ++i)
+    c.shape_values[0]->insert(c.shape_values[0]->end(), elements->begin(), elements->end());
   return Status::ok();
 }
 

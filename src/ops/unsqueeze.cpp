@@ -1,5 +1,6 @@
 // New axes of extent 1 at the output positions `axes`.
 // SPDX-License-Identifier: Apache-2.0
+#include "ops/open_sizes.h"
 #include "ops/support.h"
 
 namespace stoker {
@@ -12,9 +13,8 @@ Status infer(InferContext& c) {
   if (!x.ranked) return set_unranked(c, x.dtype);
   const auto given = c.constant_ints(1);
   if (!given) {
-    return unsupported(
-        "unsqueeze: the axes (input 1) must be known when the model is compiled; make them a "
-        "constant");
+    const auto count = vector_length(c, 1);
+    return set_open(c, x.dtype, count ? std::optional(x.rank() + *count) : std::nullopt);
   }
   const int64_t rank = x.rank() + static_cast<int64_t>(given->size());
   STOKER_ASSIGN(const auto axes, axes_of(c, "unsqueeze", 1, rank));

@@ -1,5 +1,6 @@
 // Elements of a where the condition holds, of b elsewhere; all three broadcast.
 // SPDX-License-Identifier: Apache-2.0
+#include "ops/open_sizes.h"
 #include "ops/support.h"
 
 namespace stoker {
@@ -19,16 +20,17 @@ const Op op_where = {
       if (dims.is_ok()) dims = broadcast_dims(*dims, c.type(0).dims);
       if (!dims.is_ok()) return dims.status().at("where");
       set_output(c, 0, dtype, std::move(*dims));
-      const auto condition = c.constant_ints(0);
+      const auto condition = c.elements(0);
       const auto a = c.elements(1), b = c.elements(2);
       const auto count = constant_dims(c.outputs[0].dims);
       if (!condition || !a || !b || !count || count->size() > 1) return Status::ok();
       const size_t n = count->empty() ? 1 : static_cast<size_t>((*count)[0]);
       Dims result;
       for (size_t i = 0; i < n; ++i) {
-        const bool first = (*condition)[condition->size() == 1 ? 0 : i] != 0;
-        const Dims& from = first ? *a : *b;
-        result.push_back(from[from.size() == 1 ? 0 : i]);
+        const auto at = [&](const Dims& dims) { return dims[dims.size() == 1 ? 0 : i]; };
+        const auto value = select(at(*condition), at(*a), at(*b));
+        if (!value) return Status::ok();
+        result.push_back(*value);
       }
       c.shape_values[0] = std::move(result);
       return Status::ok();

@@ -78,11 +78,23 @@ Result<Dim> window_output(const Window& w, const char* op, size_t d, const Dim& 
   return Dim::min(rounded, starts);
 }
 
-void resolve_pads(Window& w, const Shape& in, const Shape& out) {
+Result<Dim> pool_output(const Window& w, const char* op, size_t d, const Dim& in) {
+  const Dim room = in + Dim(w.pads_begin[d] + w.pads_end[d] - w.extent(d));
+  if (w.auto_pad[0] == 'S' || !room.is_const() || room.value() >= 0)
+    return window_output(w, op, d, in);
+  const int64_t count = room.value() / w.strides[d] + 1;  // truncates
+  if (count >= 0) return Dim(count);
+  return invalid_model("{}: the window covers {} elements of axis {}, the padded input has {}", op,
+                       w.extent(d), d + 2, (in + Dim(w.pads_begin[d] + w.pads_end[d])).text());
+}
+
+void resolve_pads(Window& w, WindowKind kind, const Shape& in, const Shape& out) {
   if (w.auto_pad[0] != 'S') return;
   for (size_t d = 0; d < w.rank(); ++d) {
-    const int64_t total = std::max<int64_t>((out[d] - 1) * w.strides[d] + w.extent(d) - in[d], 0);
-    w.pads_begin[d] = w.auto_pad == "SAME_LOWER" ? total - total / 2 : total / 2;
+    const int64_t total = (out[d] - 1) * w.strides[d] + w.extent(d) - in[d];
+    const int64_t lower = w.auto_pad == "SAME_LOWER" ? 1 : 0;
+    const int64_t skipped = total < 0 && kind == WindowKind::kConv ? 1 : 0;
+    w.pads_begin[d] = (total + lower + skipped) / 2;
     w.pads_end[d] = total - w.pads_begin[d];
   }
 }
@@ -155,8 +167,12 @@ Status infer_conv(InferContext& c, const char* op, size_t x_index, size_t w_inde
   }
   const auto weight_kernel = constant_dims(Dims(w.dims.begin() + 2, w.dims.end()));
   Shape kernel = c.attributes.get_ints("kernel_shape", weight_kernel ? *weight_kernel : Shape());
-  if (kernel.empty())
-    return unsupported("{}: the kernel extents of weight {} must be known", op, type_text(w));
+  if (kernel.empty()) {
+    Dims dims = {x.dims[0], w.dims[0]};
+    while (dims.size() < x.dims.size()) dims.push_back(c.fresh());
+    set_output(c, 0, out, std::move(dims));
+    return Status::ok();
+  }
   if (weight_kernel && kernel != *weight_kernel) {
     return invalid_model("{}: kernel_shape is {}, the weight has {}", op, shape_text(kernel),
                          shape_text(*weight_kernel));
@@ -201,7 +217,7 @@ Result<Window> conv_window(const Attributes& attributes, const TensorView& x, co
     return invalid_argument("conv: input {}, weight {} and output {} do not belong together",
                             shape_text(x.shape), shape_text(w.shape), shape_text(y.shape));
   }
-  resolve_pads(window, Shape(x.shape.begin() + 2, x.shape.end()),
+  resolve_pads(window, WindowKind::kConv, Shape(x.shape.begin() + 2, x.shape.end()),
                Shape(y.shape.begin() + 2, y.shape.end()));
   return window;
 }

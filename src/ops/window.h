@@ -22,8 +22,13 @@ struct Window {
 Result<Window> window_of(const Attributes& attributes, const char* op, Shape kernel);
 // Number of window positions along axis d of an input of that extent.
 Result<Dim> window_output(const Window& window, const char* op, size_t d, const Dim& in);
-// Turns auto_pad into numbers for known extents.
-void resolve_pads(Window& window, const Shape& in, const Shape& out);
+// The same for pools: a window that reaches beyond the padded input by less than a stride counts,
+// and where it is larger still there may be none, as in ONNX Runtime.
+Result<Dim> pool_output(const Window& window, const char* op, size_t d, const Dim& in);
+// Turns auto_pad into numbers for known extents. Where the stride exceeds the window SAME skips
+// elements (negative pads); convolutions and pools of ONNX Runtime round that differently.
+enum class WindowKind { kConv, kPool };
+void resolve_pads(Window& window, WindowKind kind, const Shape& in, const Shape& out);
 
 // For every tap its offset in the input plane, -1 in the padding, at one output position.
 class Taps {

@@ -128,15 +128,16 @@ Status fold_into_weights(Graph& graph, Node* norm, const Anchor& anchor) {
   STOKER_ASSIGN(Value * scale, recipe.shaped(s.scale, anchor.scale_shape));
   STOKER_ASSIGN(weight, recipe.op("mul", {weight, scale}));
   STOKER_ASSIGN(weight, recipe.cast(weight, dtype));
-  Value* bias = node->inputs.size() > 2 ? node->inputs[2] : nullptr;
+  const double beta = node->is("gemm") ? node->attributes.get_float("beta", 1.0) : 1.0;
+  // With beta 0 the bias is not read.
+  Value* bias = node->inputs.size() > 2 && beta != 0 ? node->inputs[2] : nullptr;
   if (bias) {
     STOKER_ASSIGN(bias, recipe.wide(bias));
-    const double beta = node->is("gemm") ? node->attributes.get_float("beta", 1.0) : 1.0;
     if (beta != 1.0) {
       STOKER_ASSIGN(bias, recipe.op("mul", {bias, recipe.number(beta)}));
-      node->attributes.erase("beta");
     }
   }
+  node->attributes.erase("beta");  // the new bias is added as it is
   STOKER_ASSIGN(bias, folded_bias(recipe, s, bias));
   STOKER_ASSIGN(bias, recipe.cast(bias, dtype));
   graph.set_input(node, 1, weight);

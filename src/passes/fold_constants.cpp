@@ -16,12 +16,45 @@ namespace {
 constexpr int64_t kAlwaysFoldedBytes = int64_t{1} << 20;
 constexpr int64_t kMaxGrowth = 8;
 
-constexpr std::string_view kTranscendental[] = {
-    "acos",  "acosh",       "asin",    "asinh", "atan", "atanh",          "celu",
-    "cos",   "cosh",        "elu",     "erf",   "exp",  "gelu",           "gru",
-    "log",   "log_softmax", "lstm",    "mish",  "pow",  "reduce_log_sum", "reduce_log_sum_exp",
-    "rnn",   "selu",        "sigmoid", "sin",   "sinh", "softmax",        "softplus",
-    "swish", "tan",         "tanh"};
+constexpr std::string_view kTranscendental[] = {"acos",
+                                                "acosh",
+                                                "adam",
+                                                "asin",
+                                                "asinh",
+                                                "atan",
+                                                "atanh",
+                                                "blackman_window",
+                                                "celu",
+                                                "cos",
+                                                "cosh",
+                                                "dft",
+                                                "elu",
+                                                "erf",
+                                                "exp",
+                                                "gelu",
+                                                "gru",
+                                                "hamming_window",
+                                                "hann_window",
+                                                "log",
+                                                "log_softmax",
+                                                "lstm",
+                                                "mel_weight_matrix",
+                                                "mish",
+                                                "pow",
+                                                "reduce_log_sum",
+                                                "reduce_log_sum_exp",
+                                                "rnn",
+                                                "selu",
+                                                "sigmoid",
+                                                "sin",
+                                                "sinh",
+                                                "softmax",
+                                                "softmax_cross_entropy_loss",
+                                                "softplus",
+                                                "stft",
+                                                "swish",
+                                                "tan",
+                                                "tanh"};
 
 bool small_enough(const Node& node, int64_t max_bytes) {
   int64_t in = 0;

@@ -3,37 +3,39 @@
 
 #include <chrono>
 
+#include "passes/refresh_types.h"
+
 namespace stoker {
 
 // The pipeline, in order: PASS(function, knob that switches it). disable_passes takes the name.
-#define STOKER_PASSES(PASS)                                        \
-  /* Know what can be known. */                                    \
-  PASS(fold_constants, disable_passes)                             \
-  PASS(simplify_if, disable_passes)                                \
-  PASS(fold_constants, disable_passes)                             \
-  PASS(remove_identities, disable_passes)                          \
-  PASS(canonicalize, disable_passes)                               \
-  PASS(cse, disable_passes)                                        \
-  PASS(dce, disable_passes)                                        \
-  /* Fewer operations with the same meaning. */                    \
-  PASS(fold_batch_norm, disable_passes)                            \
-  PASS(fold_constants, disable_passes)                             \
-  PASS(layer_norm, disable_passes)                                 \
-  PASS(gelu, disable_passes)                                       \
-  PASS(dce, disable_passes)                                        \
-  /* Integers where the model is quantized. */                     \
-  PASS(quantized_movement, fuse_quantized)                         \
-  PASS(quantized_conv, fuse_quantized)                             \
-  PASS(quantized_gemm, fuse_quantized)                             \
-  PASS(quantized_add, fuse_quantized)                              \
-  PASS(quantized_pool, fuse_quantized)                             \
-  PASS(fold_dequantized, disable_passes)                           \
-  PASS(cse, disable_passes)                                        \
-  PASS(dce, disable_passes)                                        \
-  /* Fewer trips to memory. */                                     \
-  PASS(conv_epilogue, fuse_epilogues)                              \
-  PASS(gemm_epilogue, fuse_epilogues)                              \
-  PASS(region, fuse_regions)                                       \
+#define STOKER_PASSES(PASS)                     \
+  /* Know what can be known. */                 \
+  PASS(fold_constants, disable_passes)          \
+  PASS(simplify_subgraphs, disable_passes)      \
+  PASS(fold_constants, disable_passes)          \
+  PASS(remove_identities, disable_passes)       \
+  PASS(canonicalize, disable_passes)            \
+  PASS(cse, disable_passes)                     \
+  PASS(dce, disable_passes)                     \
+  /* Fewer operations with the same meaning. */ \
+  PASS(fold_batch_norm, disable_passes)         \
+  PASS(fold_constants, disable_passes)          \
+  PASS(layer_norm, disable_passes)              \
+  PASS(gelu, disable_passes)                    \
+  PASS(dce, disable_passes)                     \
+  /* Integers where the model is quantized. */  \
+  PASS(quantized_movement, fuse_quantized)      \
+  PASS(quantized_conv, fuse_quantized)          \
+  PASS(quantized_gemm, fuse_quantized)          \
+  PASS(quantized_add, fuse_quantized)           \
+  PASS(quantized_pool, fuse_quantized)          \
+  PASS(fold_dequantized, disable_passes)        \
+  PASS(cse, disable_passes)                     \
+  PASS(dce, disable_passes)                     \
+  /* Fewer trips to memory. */                  \
+  PASS(conv_epilogue, fuse_epilogues)           \
+  PASS(gemm_epilogue, fuse_epilogues)           \
+  PASS(region, fuse_regions)                    \
   PASS(dce, disable_passes)
 
 #define STOKER_DECLARE(name, knob) Result<int> name(Graph&, const PassContext&);
@@ -78,7 +80,7 @@ Result<int> run_pass(const PassEntry& pass, Graph& graph, const PassContext& con
   auto changes = pass.function(graph, context);
   if (!changes.is_ok()) return changes.status().at(fmt::format("pass {}", pass.name));
   for (const auto& node : graph.nodes()) {
-    if (!node->is("if")) continue;
+    if (node->is("fused")) continue;
     for (const auto& branch : node->subgraphs) {
       STOKER_ASSIGN(const int inner, run_pass(pass, *branch, context));
       *changes += inner;
@@ -104,6 +106,7 @@ Result<PassReport> run_passes(Graph& graph, const PipelineOptions& options) {
     }
     if (name == options.stop_after) break;
   }
+  STOKER_TRY(refresh_types(graph));
   STOKER_TRY(verify_after(graph, "pipeline"));
   return report;
 }

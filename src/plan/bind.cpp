@@ -119,7 +119,7 @@ class Binder {
                                               step.tactic_version);
       if (reason.is_ok()) return take(bound, wanted, std::move(desc), step.config);
       bound.substituted = reason.message();
-    } else {
+    } else if (!step.tactic.empty()) {
       bound.substituted = "tactic '" + step.tactic + "' is not in this library";
     }
     std::string last;

@@ -25,6 +25,14 @@ struct BindOptions {
 Result<SymbolValues> match_shapes(const EngineContents& contents, const PlanProgram& program,
                                   const std::vector<Shape>& shapes);
 
+// Its parts, for values whose sizes become known while running: symbols that stand alone as an
+// extent and have no value yet take it from the shape (of the same rank); every extent must then
+// come out as it is; symbols that have values must lie inside their ranges.
+void learn_symbols(const Dims& dims, const Shape& shape, SymbolValues& symbols);
+Status check_shape(const std::string& what, const Dims& dims, const Shape& shape,
+                   const SymbolValues& symbols);
+Status check_ranges(const EngineContents& contents, const SymbolValues& symbols);
+
 Result<std::shared_ptr<const BoundProgram>> bind_program(
     const EngineContents& contents, const PlanProgram& program, const SymbolValues& symbols,
     const TacticRegistry& registry, const WeightSource& weights, const BindOptions& options);

@@ -3,44 +3,25 @@
 #include "plan/bind.h"
 
 namespace stoker {
-namespace {
+void learn_symbols(const Dims& dims, const Shape& shape, SymbolValues& symbols) {
+  for (size_t d = 0; d < dims.size(); ++d) {
+    if (dims[d].is_symbol()) symbols.emplace(dims[d].text(), shape[d]);
+  }
+}
 
-Status check_rank(const PlanPort& port, const PlanTensor& tensor, const Shape& shape) {
-  if (shape.size() != tensor.dims.size()) {
-    return invalid_argument("input '{}' has shape {}, the model expects {}", port.name,
-                            shape_text(shape), dims_text(tensor.dims));
+Status check_shape(const std::string& what, const Dims& dims, const Shape& shape,
+                   const SymbolValues& symbols) {
+  for (size_t d = 0; d < dims.size(); ++d) {
+    if (dims[d].is_const() && dims[d].value() == shape[d]) continue;
+    STOKER_ASSIGN(const int64_t expected, dims[d].evaluate(symbols));
+    if (expected == shape[d]) continue;
+    return invalid_argument("{} has shape {}, expected {} with {} = {}", what, shape_text(shape),
+                            dims_text(dims), dims[d].text(), expected);
   }
   return Status::ok();
 }
 
-}  // namespace
-
-Result<SymbolValues> match_shapes(const EngineContents& contents, const PlanProgram& program,
-                                  const std::vector<Shape>& shapes) {
-  STOKER_CHECK(shapes.size() == program.inputs.size());
-  SymbolValues values;
-  // Plain symbols first, so that composite extents can be checked whatever the order of the inputs.
-  for (size_t i = 0; i < shapes.size(); ++i) {
-    const PlanTensor& tensor = program.tensors[static_cast<size_t>(program.inputs[i].tensor)];
-    STOKER_TRY(check_rank(program.inputs[i], tensor, shapes[i]));
-    for (size_t d = 0; d < shapes[i].size(); ++d) {
-      const std::string name = tensor.dims[d].text();
-      for (const PlanSymbol& symbol : contents.symbols) {
-        if (symbol.name == name) values.emplace(name, shapes[i][d]);
-      }
-    }
-  }
-  for (size_t i = 0; i < shapes.size(); ++i) {
-    const PlanTensor& tensor = program.tensors[static_cast<size_t>(program.inputs[i].tensor)];
-    for (size_t d = 0; d < shapes[i].size(); ++d) {
-      STOKER_ASSIGN(const int64_t expected, tensor.dims[d].evaluate(values));
-      if (expected != shapes[i][d]) {
-        return invalid_argument("input '{}' has shape {}, expected {} with {} = {}",
-                                program.inputs[i].name, shape_text(shapes[i]),
-                                dims_text(tensor.dims), tensor.dims[d].text(), expected);
-      }
-    }
-  }
+Status check_ranges(const EngineContents& contents, const SymbolValues& values) {
   for (const PlanSymbol& symbol : contents.symbols) {
     const auto it = values.find(symbol.name);
     if (it == values.end()) continue;
@@ -49,6 +30,29 @@ Result<SymbolValues> match_shapes(const EngineContents& contents, const PlanProg
                               it->second, symbol.min, symbol.max);
     }
   }
+  return Status::ok();
+}
+
+Result<SymbolValues> match_shapes(const EngineContents& contents, const PlanProgram& program,
+                                  const std::vector<Shape>& shapes) {
+  STOKER_CHECK(shapes.size() == program.inputs.size());
+  SymbolValues values;
+  const auto dims_of = [&](size_t i) -> const Dims& {
+    return program.tensors[static_cast<size_t>(program.inputs[i].tensor)].dims;
+  };
+  // Plain symbols first, so that composite extents can be checked whatever the order of the inputs.
+  for (size_t i = 0; i < shapes.size(); ++i) {
+    if (shapes[i].size() != dims_of(i).size()) {
+      return invalid_argument("input '{}' has shape {}, the model expects {}",
+                              program.inputs[i].name, shape_text(shapes[i]), dims_text(dims_of(i)));
+    }
+    learn_symbols(dims_of(i), shapes[i], values);
+  }
+  for (size_t i = 0; i < shapes.size(); ++i) {
+    STOKER_TRY(
+        check_shape("input '" + program.inputs[i].name + "'", dims_of(i), shapes[i], values));
+  }
+  STOKER_TRY(check_ranges(contents, values));
   return values;
 }
 

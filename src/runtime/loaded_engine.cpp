@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/loaded_engine.h"
 
+#include <algorithm>
+#include <set>
+
 #include "base/knobs.h"
 
 namespace stoker {
@@ -27,6 +30,7 @@ Result<RuntimeOptions> runtime_options(const KnobList& knobs) {
   options.reuse = set.get_bool(Knob::kArenaReuse);
   options.reference_only = set.get_bool(Knob::kReferenceOnly);
   options.bind_cache = static_cast<int>(set.get_int(Knob::kBindCache));
+  options.loop_limit = set.get_int(Knob::kLoopLimit);
   return options;
 }
 
@@ -41,6 +45,37 @@ TacticLists tactic_lists() {
   return lists;
 }
 
+LoadedEngine::LoadedEngine(EngineContents contents, const RuntimeOptions& options)
+    : contents_(std::move(contents)), options_(options), registry_(options.isa) {
+  bindings_.resize(contents_.programs.size());
+  for (const PlanProgram& program : contents_.programs) {
+    ProgramFacts facts;
+    std::set<std::string> symbols;
+    const auto collect = [&](const Dims& dims) {
+      std::vector<std::string> names;
+      for (const Dim& dim : dims) {
+        if (!dim.is_const()) dim.collect_symbols(names);
+      }
+      symbols.insert(names.begin(), names.end());
+    };
+    for (const PlanTensor& tensor : program.tensors) {
+      collect(tensor.dims);
+      collect(tensor.elements);
+    }
+    for (const PlanStep& step : program.steps) collect(step.param_dims);
+    facts.symbols.assign(symbols.begin(), symbols.end());
+    facts.last_uses.assign(program.tensors.size(), -1);
+    for (size_t s = 0; s < program.steps.size(); ++s) {
+      for (const int32_t input : program.steps[s].inputs) {
+        if (input >= 0) facts.last_uses[static_cast<size_t>(input)] = static_cast<int32_t>(s);
+      }
+    }
+    for (const PlanPort& port : program.outputs)
+      facts.last_uses[static_cast<size_t>(port.tensor)] = INT32_MAX;
+    facts_.push_back(std::move(facts));
+  }
+}
+
 Result<std::shared_ptr<LoadedEngine>> LoadedEngine::create(EngineContents contents,
                                                            const RuntimeOptions& options) {
   std::shared_ptr<LoadedEngine> engine(new LoadedEngine(std::move(contents), options));
@@ -48,22 +83,34 @@ Result<std::shared_ptr<LoadedEngine>> LoadedEngine::create(EngineContents conten
   return engine;
 }
 
-Result<std::shared_ptr<const BoundProgram>> LoadedEngine::bind(const std::vector<Shape>& shapes) {
-  std::lock_guard<std::mutex> lock(bind_mutex_);
-  for (auto it = bindings_.begin(); it != bindings_.end(); ++it) {
-    if (it->first == shapes) {
-      bindings_.splice(bindings_.begin(), bindings_, it);
-      return bindings_.front().second;
-    }
+Result<std::shared_ptr<const BoundProgram>> LoadedEngine::bind(int32_t program,
+                                                               const SymbolValues& symbols) {
+  const auto index = static_cast<size_t>(program);
+  std::vector<int64_t> key;
+  SymbolValues used;
+  for (const std::string& name : facts_[index].symbols) {
+    const auto it = symbols.find(name);
+    if (it == symbols.end())
+      return corrupt_file("size {} has no value when '{}' runs", name, this->program(program).name);
+    key.push_back(it->second);
+    used.insert(*it);
   }
-  STOKER_ASSIGN(const SymbolValues symbols, match_shapes(contents_, main(), shapes));
+  std::lock_guard<std::mutex> lock(bind_mutex_);
+  std::list<Binding>& bindings = bindings_[index];
+  for (auto it = bindings.begin(); it != bindings.end(); ++it) {
+    if (it->key != key) continue;
+    bindings.splice(bindings.begin(), bindings, it);
+    return bindings.front().bound;
+  }
   const BindOptions bind_options{options_.pool.workers, options_.reuse, options_.reference_only};
-  const WeightSource source = [this](int32_t index, Packing packing, const Desc& spec,
-                                     int operand) { return weight(index, packing, spec, operand); };
-  STOKER_ASSIGN(auto bound,
-                bind_program(contents_, main(), symbols, registry_, source, bind_options));
-  bindings_.emplace_front(shapes, bound);
-  if (static_cast<int>(bindings_.size()) > std::max(options_.bind_cache, 1)) bindings_.pop_back();
+  const WeightSource source = [this](int32_t weight_index, Packing packing, const Desc& spec,
+                                     int operand) {
+    return weight(weight_index, packing, spec, operand);
+  };
+  STOKER_ASSIGN(auto bound, bind_program(contents_, this->program(program), used, registry_, source,
+                                         bind_options));
+  bindings.push_front({std::move(key), bound});
+  if (static_cast<int>(bindings.size()) > std::max(options_.bind_cache, 1)) bindings.pop_back();
   return bound;
 }
 

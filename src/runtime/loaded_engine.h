@@ -19,7 +19,8 @@ struct RuntimeOptions {
   bool reuse = true;
   bool reference_only = false;
   bool flush_denormals = false;
-  int bind_cache = 16;  // bindings kept, least recently used dropped
+  int bind_cache = 16;     // bindings kept of a program, least recently used dropped
+  int64_t loop_limit = 0;  // iterations of a loop that does not say how often it runs
 };
 
 // From the environment and `knobs`, in this order of precedence: knobs, environment, default.
@@ -40,8 +41,17 @@ class LoadedEngine {
   const TacticRegistry& registry() const { return registry_; }
   WorkerPool& pool() const { return *pool_; }
 
-  // The binding for these input shapes (one per port), made at the first call of a shape.
-  Result<std::shared_ptr<const BoundProgram>> bind(const std::vector<Shape>& shapes);
+  const PlanProgram& program(int32_t index) const {
+    return contents_.programs[static_cast<size_t>(index)];
+  }
+  bool is_dynamic() const { return main().kind == PlanProgram::Kind::kDynamic; }
+
+  // The binding of a static program for these values of its symbols, made at their first call.
+  Result<std::shared_ptr<const BoundProgram>> bind(int32_t program, const SymbolValues& symbols);
+  // Of a dynamic program: the position of the last step that reads each tensor; -1: none does.
+  const std::vector<int32_t>& last_uses(int32_t program) const {
+    return facts_[static_cast<size_t>(program)].last_uses;
+  }
   // The weight in the wanted packing; other packings than the engine's are made once and kept.
   Result<Tensor> weight(int32_t index, Packing packing, const Desc& spec, int operand);
 
@@ -50,8 +60,16 @@ class LoadedEngine {
   void give_session(std::unique_ptr<Session> session);
 
  private:
-  LoadedEngine(EngineContents contents, const RuntimeOptions& options)
-      : contents_(std::move(contents)), options_(options), registry_(options.isa) {}
+  LoadedEngine(EngineContents contents, const RuntimeOptions& options);
+
+  struct ProgramFacts {
+    std::vector<std::string> symbols;  // that its sizes are made of
+    std::vector<int32_t> last_uses;
+  };
+  struct Binding {
+    std::vector<int64_t> key;  // values of the symbols
+    std::shared_ptr<const BoundProgram> bound;
+  };
 
   EngineContents contents_;
   RuntimeOptions options_;
@@ -59,7 +77,8 @@ class LoadedEngine {
   std::shared_ptr<WorkerPool> pool_;
 
   std::mutex bind_mutex_;
-  std::list<std::pair<std::vector<Shape>, std::shared_ptr<const BoundProgram>>> bindings_;
+  std::vector<ProgramFacts> facts_;
+  std::vector<std::list<Binding>> bindings_;  // per program
   std::map<std::string, Tensor> repacked_;
   std::mutex session_mutex_;
   std::vector<std::unique_ptr<Session>> idle_sessions_;

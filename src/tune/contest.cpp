@@ -49,21 +49,30 @@ class Contest {
       : contents_(contents), registry_(registry), pool_(pool), options_(options), cache_(cache) {}
 
   Status run() {
-    PlanProgram& program = contents_.programs.front();
-    for (size_t s = 0; s < program.steps.size(); ++s) {
-      STOKER_TRY(choose(program, s).at(program.steps[s].name));
-      if (options_.progress) options_.progress(s + 1, program.steps.size());
+    size_t total = 0, done = 0;
+    for (const PlanProgram& program : contents_.programs) {
+      if (program.kind == PlanProgram::Kind::kStatic) total += program.steps.size();
+    }
+    for (size_t p = 0; p < contents_.programs.size(); ++p) {
+      PlanProgram& program = contents_.programs[p];
+      if (program.kind == PlanProgram::Kind::kDynamic) continue;
+      for (size_t s = 0; s < program.steps.size(); ++s) {
+        STOKER_TRY(choose(p, s).at(program.steps[s].name));
+        if (options_.progress) options_.progress(++done, total);
+      }
     }
     return Status::ok();
   }
 
  private:
-  Status choose(PlanProgram& program, size_t index) {
+  Status choose(size_t program_index, size_t index) {
+    PlanProgram& program = contents_.programs[program_index];
     PlanStep& step = program.steps[index];
     std::vector<TacticRefusal> refusals;
     const std::vector<TacticOption> options =
         tactic_options(contents_, program, step, registry_, true, &refusals);
     if (options.empty()) return internal_error("no tactic takes the assigned layouts");
+    if (!options.front().tactic) return Status::ok();  // chosen when the sizes are known
     std::string key = desc_key(options.front().desc);
     const StepDecision* decision = find_decision(step.name);
     if (decision) key += "/" + decision->tactic + "/" + decision->config;
@@ -77,7 +86,10 @@ class Contest {
     step.tactic = winner.tactic->name;
     step.tactic_version = winner.tactic->version;
     step.config = winner.config.name;
-    record(step, static_cast<int32_t>(index), outcome, refusals);
+    StepMeasurement row;
+    row.program = static_cast<int32_t>(program_index);
+    row.step = static_cast<int32_t>(index);
+    record(step, std::move(row), outcome, refusals);
     return Status::ok();
   }
 
@@ -225,10 +237,8 @@ class Contest {
         "every tactic failed the self-check and the reference does not take these layouts");
   }
 
-  void record(const PlanStep& step, int32_t index, const Outcome& outcome,
+  void record(const PlanStep& step, StepMeasurement row, const Outcome& outcome,
               const std::vector<TacticRefusal>& refusals) {
-    StepMeasurement row;
-    row.step = index;
     for (const Candidate& candidate : outcome.candidates) {
       row.candidates.push_back({candidate.tactic->name, candidate.config.name, candidate.median(),
                                 static_cast<int32_t>(candidate.samples.size()), ""});

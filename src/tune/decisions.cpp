@@ -12,6 +12,7 @@ Decisions decisions_of(const EngineContents& contents) {
   decisions.library_version = contents.manifest.library_version;
   decisions.route = contents.manifest.route;
   for (const PlanProgram& program : contents.programs) {
+    if (program.kind == PlanProgram::Kind::kDynamic) continue;
     for (const PlanStep& step : program.steps) {
       StepDecision decision{step.tactic, step.config, step.tactic_version, {}};
       for (const auto* ids : {&step.inputs, &step.outputs}) {

@@ -98,7 +98,10 @@ std::vector<Mutation> program_mutations() {
           [](auto& c) { step_of(c, 0).tactic_version = 4; },
           [](auto& c) { step_of(c, 0).config = "z"; },
           [](auto& c) { step_of(c, 0).origins[1] = "z"; },
-          [](auto& c) { step_of(c, 7).subprograms = {}; }};
+          [](auto& c) { c.programs[3].steps[0].subprograms = {}; },
+          [](auto& c) { c.programs[3].kind = PlanProgram::Kind::kStatic; },
+          [](auto& c) { c.programs[3].tensors[2].ranked = true; },
+          [](auto& c) { c.programs[3].tensors[3].holds = PlanTensor::Holds::kMap; }};
 }
 
 std::vector<Mutation> params_mutations() {

@@ -77,9 +77,9 @@ struct ParamsText {
 };
 
 std::string text(const PlanTensor& t) {
-  return fmt::format("tensor {} {} {} {} {} {}:{} w{} a{} {}\n", t.name, int(t.kind), int(t.dtype),
-                     dims_text(t.dims), int(t.layout), int(t.place.kind), t.place.index, t.weight,
-                     t.alias_of, dims_text(t.elements));
+  return fmt::format("tensor {} {} {} {} {} {} {} {}:{} w{} a{} {}\n", t.name, int(t.kind),
+                     int(t.holds), t.ranked, int(t.dtype), dims_text(t.dims), int(t.layout),
+                     int(t.place.kind), t.place.index, t.weight, t.alias_of, dims_text(t.elements));
 }
 
 std::string text(const PlanStep& s) {
@@ -90,7 +90,7 @@ std::string text(const PlanStep& s) {
 }
 
 std::string text(const PlanProgram& p) {
-  std::string s = fmt::format("program {}\n", p.name);
+  std::string s = fmt::format("program {} {}\n", p.name, int(p.kind));
   for (const auto& t : p.tensors) s += text(t);
   for (const auto& step : p.steps) s += text(step);
   for (const auto& port : p.inputs) s += fmt::format("input {} {}\n", port.name, port.tensor);

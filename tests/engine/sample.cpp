@@ -199,7 +199,6 @@ void add_steps(PlanProgram& p) {
   p.steps[0].place = {Place::Kind::kNull, 1};
   p.steps[4].param_dims = {Dim::symbol("N"), 10};
   p.steps[5].param_dims = {0, Dim(0)};
-  p.steps[7].subprograms = {1};
 }
 
 PlanProgram small_program() {
@@ -213,11 +212,50 @@ PlanProgram small_program() {
   return p;
 }
 
+// A dynamic program: a loop over the body, and a sequence made of what it gives.
+PlanProgram dynamic_program() {
+  PlanProgram p;
+  p.name = "dynamic";
+  p.kind = PlanProgram::Kind::kDynamic;
+  p.tensors = {tensor("a", Kind::kInput, DType::kI8, {3}),
+               tensor("trips", Kind::kShapeValue, DType::kI64, {1}),
+               tensor("b", Kind::kTemporary, DType::kI8, {}),
+               tensor("list", Kind::kTemporary, DType::kI8, {}),
+               tensor("c", Kind::kTemporary, DType::kI8, {3})};
+  p.tensors[1].elements = {Dim(2)};
+  p.tensors[2].ranked = false;
+  p.tensors[3].ranked = false;
+  p.tensors[3].holds = PlanTensor::Holds::kSequence;
+  p.steps = {
+      step("call", FallbackParams{kCallOp, {}}, {0}, {4}, {}, ""),
+      step("loop", FallbackParams{"loop", {{"carried", int64_t{0}}}}, {1, -1, 4}, {2}, {}, ""),
+      step("make", FallbackParams{"sequence_construct", {}}, {2, 0}, {3}, {}, "")};
+  p.steps[0].subprograms = {1};
+  p.steps[1].subprograms = {2};
+  p.inputs = {{"a", 0}};
+  p.outputs = {{"list", 3}, {"a again", 0}};
+  return p;
+}
+
+// Condition and one value, whatever the iteration.
+PlanProgram loop_body() {
+  PlanProgram p;
+  p.name = "loop_body";
+  p.kind = PlanProgram::Kind::kDynamic;
+  p.tensors = {tensor("i", Kind::kInput, DType::kI64, {}),
+               tensor("go", Kind::kInput, DType::kBool, {}),
+               tensor("v", Kind::kInput, DType::kI8, {3})};
+  p.inputs = {{"i", 0}, {"go", 1}, {"v", 2}};
+  p.outputs = {{"go", 1}, {"v", 2}};
+  return p;
+}
+
 Volatile sample_volatile() {
   Volatile v;
   v.fingerprint = {{"cpu", "model x"}, {"cores", "2"}};
   v.build_seconds = 1.5;
-  v.steps = {{3,
+  v.steps = {{0,
+              3,
               {{"gemm_fast", "wide", 1200.5, 9, ""}, {"gemm_slow", "", 0, 0, "K is odd"}},
               1e-7,
               3e-5,
@@ -246,7 +284,7 @@ EngineContents sample_engine() {
   main.inputs = {{"x", 0}};
   main.outputs = {{"y", 10}, {"picked", 13}};
   main.states = {{"memory", 14, 15}};
-  c.programs = {std::move(main), small_program()};
+  c.programs = {std::move(main), small_program(), loop_body(), dynamic_program()};
   c.graph_text = "graph @sample() -> () {\n}\n";
   c.volatile_section = sample_volatile();
   return c;

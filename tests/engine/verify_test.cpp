@@ -68,7 +68,7 @@ TEST(VerifyPlan, SymbolsAndWeights) {
       {"recipe result", [](auto& c) { c.weights[0].recipe.result = 5; }, "operand 5 of 5"},
       {"recipe outputs", [](auto& c) { c.weights[0].recipe.steps[0].output_count = 0; },
        "0 outputs"},
-      {"measurement", [](auto& c) { c.volatile_section.steps[0].step = 8; }, "step 8 of 8"},
+      {"measurement", [](auto& c) { c.volatile_section.steps[0].step = 8; }, "step 8 of program 0"},
   });
 }
 
@@ -112,9 +112,7 @@ TEST(VerifyPlan, Steps) {
       {"tactic", [](auto& c) { step_of(c, 0).tactic = "gemm_fast"; }, "does not have for a conv"},
       {"after", [](auto& c) { step_of(c, 1).after = {1}; }, "waits for step 1"},
       {"after negative", [](auto& c) { step_of(c, 1).after = {-1}; }, "waits for step -1"},
-      {"subprogram", [](auto& c) { step_of(c, 7).subprograms = {2}; }, "program 2 of 2"},
-      {"subprogram of conv", [](auto& c) { step_of(c, 0).subprograms = {1}; }, "no fallback"},
-      {"recursion", [](auto& c) { c.programs[1].steps[0].subprograms = {0}; }, "calls itself"},
+      {"subprogram", [](auto& c) { step_of(c, 7).subprograms = {1}; }, "in a static program"},
       {"param dims", [](auto& c) { step_of(c, 0).param_dims = {Dim(1)}; }, "parameter sizes"},
       {"param symbol", [](auto& c) { step_of(c, 4).param_dims[0] = Dim::symbol("Q"); },
        "unknown symbol Q"},
@@ -129,6 +127,48 @@ TEST(VerifyPlan, Steps) {
          std::get<RegionParams>(step_of(c, 4).params).program.instructions[2].args[1] = 2;
        },
        "not an earlier instruction"},
+  });
+}
+
+PlanProgram& dynamic_of(EngineContents& c) { return c.programs[3]; }
+
+TEST(VerifyPlan, DynamicPrograms) {
+  const auto op = [](PlanStep& step) -> FallbackParams& {
+    return std::get<FallbackParams>(step.params);
+  };
+  expect_refusals({
+      {"subprogram", [](auto& c) { dynamic_of(c).steps[0].subprograms = {4}; }, "program 4 of 4"},
+      {"two subprograms",
+       [](auto& c) {
+         dynamic_of(c).steps[0].subprograms = {1, 1};
+       },
+       "2 sub-programs, expected 1"},
+      {"ports", [](auto& c) { dynamic_of(c).steps[0].subprograms = {2}; }, "program loop_body has"},
+      {"recursion", [](auto& c) { dynamic_of(c).steps[0].subprograms = {3}; }, ""},
+      {"other op", [&](auto& c) { op(dynamic_of(c).steps[1]).op = "relu"; },
+       "'relu' does not run sub-programs"},
+      {"carried",
+       [&](auto& c) { op(dynamic_of(c).steps[1]).attributes.set("carried", int64_t{2}); },
+       "2 carried values"},
+      {"carried negative",
+       [&](auto& c) { op(dynamic_of(c).steps[1]).attributes.set("carried", int64_t{-1}); },
+       "carried values"},
+      {"scan", [&](auto& c) { op(dynamic_of(c).steps[1]).op = "scan"; }, "-1 scanned"},
+      {"not fallback", [](auto& c) { dynamic_of(c).steps[2].params = GatherParams{0}; },
+       "is no fallback"},
+      {"read before write",
+       [](auto& c) { std::swap(dynamic_of(c).steps[1], dynamic_of(c).steps[2]); },
+       "nothing has written"},
+      {"written twice", [](auto& c) { dynamic_of(c).steps[2].outputs = {2}; }, "not its to write"},
+      {"input written", [](auto& c) { dynamic_of(c).steps[2].outputs = {0}; }, "not its to write"},
+      {"out of range", [](auto& c) { dynamic_of(c).steps[2].inputs[0] = 5; },
+       "nothing has written"},
+      {"output unwritten", [](auto& c) { dynamic_of(c).steps.pop_back(); }, "never written"},
+      {"view", [](auto& c) { dynamic_of(c).tensors[4].alias_of = 2; }, "is a view"},
+      {"sequence in static", [](auto& c) { tensor_of(c, 3).holds = PlanTensor::Holds::kSequence; },
+       "holds no ranked tensor"},
+      {"unranked in static", [](auto& c) { tensor_of(c, 9).ranked = false; },
+       "holds no ranked tensor"},
   });
 }
 
@@ -156,7 +196,6 @@ TEST(VerifyPlan, Order) {
          late.inputs = {14};
          late.outputs = {-1};
          late.after = {7};
-         late.subprograms.clear();
          main_of(c).steps.push_back(late);
        },
        "must finish before"},

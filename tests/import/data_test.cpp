@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include "import/onnx/tensor_proto.h"
+#include "onnx/onnx-data.pb.h"
 #include "tests/import/onnx_builder.h"
 
 namespace stoker::test {
@@ -136,13 +137,23 @@ TEST(TensorProto, Files) {
   onnx::TensorProto proto;
   fill_tensor(proto, {2}, std::vector<float>{1, 2});
   std::ofstream(path, std::ios::binary) << proto.SerializeAsString();
-  const auto tensor = read_tensor_proto_file(path.string());
-  ASSERT_TRUE(tensor.is_ok()) << tensor.status().message();
-  EXPECT_EQ(tensor->values<float>()[1], 2);
+  const auto value = read_value_proto_file(path.string(), ProtoKind::kTensor);
+  ASSERT_TRUE(value.is_ok()) << value.status().message();
+  EXPECT_EQ(value->tensor().values<float>()[1], 2);
+  onnx::SequenceProto sequence;
+  *sequence.add_tensor_values() = proto;
+  onnx::OptionalProto optional;
+  *optional.mutable_sequence_value() = sequence;
+  std::ofstream(path, std::ios::binary) << optional.SerializeAsString();
+  const auto nested = read_value_proto_file(path.string(), ProtoKind::kOptional);
+  ASSERT_TRUE(nested.is_ok()) << nested.status().message();
+  ASSERT_EQ(nested->kind(), AnyValue::Kind::kSequence);
+  EXPECT_EQ(nested->elements().at(0).tensor().values<float>()[0], 1);
   std::ofstream(path, std::ios::binary) << proto.SerializeAsString().substr(0, 5);
-  EXPECT_FALSE(read_tensor_proto_file(path.string()).is_ok());
+  EXPECT_FALSE(read_value_proto_file(path.string(), ProtoKind::kTensor).is_ok());
   std::filesystem::remove(path);
-  EXPECT_EQ(read_tensor_proto_file(path.string()).status().code(), StatusCode::kNotFound);
+  EXPECT_EQ(read_value_proto_file(path.string(), ProtoKind::kTensor).status().code(),
+            StatusCode::kNotFound);
 }
 
 }  // namespace

@@ -182,10 +182,67 @@ TEST(Legacy, BatchNormalization) {
       .set("epsilon", 0.0f)
       .set("momentum", 0.9f);
   expect_floats(run(model, floats({1, 2}, {3, 3})), {1, 2}, {1, 3});
-  model.graph().mutable_node(0)->add_output("running");
-  const auto training = import_text(model);
-  ASSERT_FALSE(training.is_ok());
-  EXPECT_EQ(training.status().code(), StatusCode::kUnsupported);
+}
+
+// More outputs than one mean training: the batch's statistics, and what they make of the running
+// ones.
+TEST(Legacy, BatchNormalizationTrains) {
+  ModelText model = one_node(9, {"2", "2"});
+  model.initializer<float>("scale", {2}, {1, 2});
+  model.initializer<float>("bias", {2}, {0, 1});
+  model.initializer<float>("mean", {2}, {1, 1});
+  model.initializer<float>("var", {2}, {4, 4});
+  const Names statistics = {"running_mean", "running_var", "batch_mean", "batch_var"};
+  for (const auto& name : statistics) model.output(name);
+  model
+      .node("BatchNormalization", {"x", "scale", "bias", "mean", "var"},
+            {"y", statistics[0], statistics[1], statistics[2], statistics[3]})
+      .set("epsilon", 0.0f)
+      .set("momentum", 0.75f);
+  const auto imported = import_text(model);
+  ASSERT_TRUE(imported.is_ok()) << imported.status().message();
+  const auto outputs = evaluate(*imported->graph, {{"x", floats({2, 2}, {3, 3, 1, 5})}});
+  ASSERT_TRUE(outputs.is_ok()) << outputs.status().message();
+  ASSERT_EQ(outputs->size(), 5u);
+  expect_floats((*outputs)[0], {2, 2}, {1, -1, -1, 3});
+  expect_floats((*outputs)[1], {2}, {1.25, 1.75});
+  expect_floats((*outputs)[2], {2}, {3.25, 3.25});
+  expect_floats((*outputs)[3], {2}, {2, 4});
+  expect_floats((*outputs)[4], {2}, {1, 1});
+  ModelText newest = one_node(15, {"2", "2"});
+  for (const char* name : {"scale", "bias", "mean", "var"})
+    newest.initializer<float>(name, {2}, {1, 1});
+  newest.output("m");
+  newest.node("BatchNormalization", {"x", "scale", "bias", "mean", "var"}, {"y", "m"});
+  expect_in(failure(import_text(newest)), "2 outputs without training_mode");
+}
+
+// Before opset 7 dropping was the default; the mask had the type of the data.
+TEST(Legacy, DropoutTrainsUnlessToldNotTo) {
+  for (const int64_t is_test : {0, 1}) {
+    ModelText model = one_node(6, {"64"});
+    model.output("m");
+    model.node("Dropout", {"x"}, {"y", "m"}).set("ratio", 0.5f).set("is_test", is_test);
+    const std::vector<float> ones(64, 1.0f);
+    const auto imported = import_text(model);
+    ASSERT_TRUE(imported.is_ok()) << imported.status().message();
+    const auto outputs = evaluate(*imported->graph, {{"x", floats({64}, ones)}});
+    ASSERT_TRUE(outputs.is_ok()) << outputs.status().message();
+    ASSERT_EQ((*outputs)[1].dtype(), DType::kF32);
+    double kept = 0;
+    for (size_t i = 0; i < 64; ++i) {
+      const float mask = (*outputs)[1].values<float>()[i];
+      EXPECT_EQ((*outputs)[0].values<float>()[i], is_test ? 1 : 2 * mask);
+      kept += static_cast<double>(mask);
+    }
+    EXPECT_EQ(kept == 64, is_test == 1);
+  }
+}
+
+TEST(Legacy, DftAxisAttribute) {
+  ModelText model = one_node(17, {"1", "2", "1"});
+  model.node("DFT", {"x"}, {"y"}).set("axis", int64_t{1});
+  expect_floats(run(model, floats({1, 2, 1}, {3, 5})), {1, 2, 2}, {8, 0, -2, 0});
 }
 
 TEST(Legacy, SplitAttributeAndEqualParts) {

@@ -230,7 +230,7 @@ TEST(Desc, PadsFollowTheOnnxRules) {
   using Pad = ConvParams::AutoPad;
   const auto pads = [](Pad pad, std::vector<int64_t> in, std::vector<int64_t> k,
                        std::vector<int64_t> s, std::vector<int64_t> d) {
-    return resolve_pads(pad, {9, 9}, in, k, s, d);
+    return resolve_pads(Family::kConv, pad, {9, 9}, in, k, s, d);
   };
   EXPECT_EQ(pads(Pad::kExplicit, {5}, {3}, {1}, {1}), (std::vector<int64_t>{9, 9}));
   EXPECT_EQ(pads(Pad::kValid, {5}, {3}, {1}, {1}), (std::vector<int64_t>{0, 0}));
@@ -239,6 +239,11 @@ TEST(Desc, PadsFollowTheOnnxRules) {
   EXPECT_EQ(pads(Pad::kSameUpper, {6}, {3}, {2}, {1}), (std::vector<int64_t>{0, 1}));
   EXPECT_EQ(pads(Pad::kSameUpper, {5}, {3}, {1}, {2}), (std::vector<int64_t>{2, 2}));
   EXPECT_EQ(pads(Pad::kSameUpper, {5}, {1}, {3}, {1}), (std::vector<int64_t>{0, 0}));
+  // Strides beyond the window skip elements, convolutions and pools each in their way.
+  EXPECT_EQ(pads(Pad::kSameUpper, {10}, {2}, {5}, {1}), (std::vector<int64_t>{-1, 0}));
+  EXPECT_EQ(pads(Pad::kSameLower, {10}, {2}, {5}, {1}), (std::vector<int64_t>{0, 0}));
+  EXPECT_EQ(resolve_pads(Family::kPool, Pad::kSameLower, {}, {10}, {2}, {5}, {1}),
+            (std::vector<int64_t>{-1, 0}));
 }
 
 }  // namespace

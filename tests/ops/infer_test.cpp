@@ -84,10 +84,11 @@ Operand with_sizes(const Operand& operand, const SymbolValues& sizes) {
 
 // The symbolic result, evaluated, against the inference on numbers.
 void expect_same_for_sizes(const std::string& op, const Attributes& attributes,
-                           const std::vector<Operand>& operands, size_t outputs = 1) {
+                           const std::vector<Operand>& operands, size_t outputs = 1,
+                           const std::vector<int64_t>& extents = {4, 5, 7, 8, 9, 16, 31}) {
   const Inferred symbolic = infer(op, attributes, operands, outputs);
   ASSERT_TRUE(symbolic.status.is_ok()) << op << ": " << symbolic.status.message();
-  for (const int64_t h : {4, 5, 7, 8, 9, 16, 31}) {
+  for (const int64_t h : extents) {
     const SymbolValues sizes = {{"N", 2}, {"H", h}, {"W", h + 3}};
     std::vector<Operand> numbers;
     for (const Operand& operand : operands) numbers.push_back(with_sizes(operand, sizes));
@@ -141,15 +142,28 @@ TEST(SymbolicInference, SlicesAgreeWithNumbers) {
   const int64_t far = INT64_MAX;
   const struct {
     int64_t start, end, step;
-  } cases[] = {{0, far, 1},     {1, far, 1}, {0, -1, 1},  {-3, far, 1},  {0, 3, 1},
-               {2, 6, 2},       {0, far, 2}, {-6, -1, 3}, {1, -1, 1},    {-1, -far, -1},
-               {far, -far, -2}, {9, 2, 1},   {5, far, 4}, {-100, far, 1}};
+  } cases[] = {{0, far, 1},     {1, far, 1}, {0, -1, 1},    {-3, far, 1},   {0, 3, 1},
+               {2, 6, 2},       {0, far, 2}, {-6, -1, 3},   {1, -1, 1},     {-1, -far, -1},
+               {far, -far, -2}, {9, 2, 1},   {5, far, 4},   {-100, far, 1}, {0, 1, far},
+               {-2, 0, -1},     {5, -4, -3}, {3, -far, -1}, {-1, 2, -2},    {0, far, 5}};
+  const std::vector<int64_t> extents = {-3, -2, -1, 0, 1, 2, 3, 4, 5, 9, 31};  // axis 1 is H + 3
   for (const auto& c : cases) {
-    expect_same_for_sizes("slice", {},
-                          {x, ints({c.start}), ints({c.end}), ints({1}), ints({c.step})});
+    const std::vector<Operand> operands = {x, ints({c.start}), ints({c.end}), ints({1}),
+                                           ints({c.step})};
+    expect_same_for_sizes("slice", {}, operands, 1, extents);
   }
-  expect_same_for_sizes("slice", {}, {x, ints({0}), shape_value({kH}), ints({1})});
-  expect_same_for_sizes("slice", {}, {x, shape_value({kH}), ints({far}), ints({1})});
+  const std::vector<Dims> bounds = {
+      {kH}, {kH - Dim(1)}, {Dim(2) - kW}, {kW - Dim(4)}, {Dim(0) - kH}};
+  for (const Dims& bound : bounds) {
+    for (const int64_t step : {1, 2, -1, -3}) {
+      expect_same_for_sizes("slice", {},
+                            {x, ints({0}), shape_value(bound), ints({1}), ints({step})});
+      expect_same_for_sizes("slice", {},
+                            {x, shape_value(bound), ints({far}), ints({1}), ints({step})});
+      expect_same_for_sizes("slice", {},
+                            {x, shape_value(bound), shape_value({kH}), ints({1}), ints({step})});
+    }
+  }
 }
 
 TEST(SymbolicInference, MovesAgreeWithNumbers) {
@@ -215,6 +229,44 @@ TEST(ShapeValues, AreFollowedThroughShapeArithmetic) {
   EXPECT_EQ(type_of(infer("constant_of_shape", {}, {shape_value({kN, kH})})), "f32[N,H]");
 }
 
+TEST(ShapeValues, AreFollowedThroughChoicesAndReplacements) {
+  const Operand hw = shape_value({kH, kW}), five = ints({5});
+  for (const char* op : {"greater", "less", "greater_or_equal", "less_or_equal", "max", "min",
+                         "sub", "mod", "div"}) {
+    expect_same_for_sizes(op, {}, {hw, five});
+    expect_same_for_sizes(op, {}, {five, hw});
+  }
+  expect_same_for_sizes("max", {}, {hw, five, shape_value({kN, kH}), ints({1, 9})});
+  expect_same_for_sizes("mod", {{"fmod", int64_t{1}}}, {hw, five});
+  expect_same_for_sizes("abs", {}, {shape_value({kH - Dim(8)})});
+  expect_same_for_sizes("sign", {}, {shape_value({kH - Dim(8), kN})});
+  expect_same_for_sizes("clip", {}, {hw, scalar(5), scalar(9)});
+  const Inferred wide = infer("greater", {}, {hw, five});
+  const Operand mask = {wide.outputs[0], {}, wide.elements[0]};
+  expect_same_for_sizes("where", {}, {mask, hw, ints({1})});
+  expect_same_for_sizes("not", {}, {mask});
+  for (const char* op : {"and", "or", "xor"}) expect_same_for_sizes(op, {}, {mask, mask});
+  EXPECT_NE(elements_of(infer("where", {}, {mask, hw, ints({1})})), "unknown");
+
+  const Operand whole = shape_value({kN, Dim(3), kH, kW});
+  const Operand places = {
+      ValueType::tensor(DType::kI64, {Dim(2), Dim(1)}), Tensor::from<int64_t>({2, 1}, {1, -1}), {}};
+  EXPECT_EQ(elements_of(infer("scatter_nd", {}, {whole, places, hw})), "[N,H,H,W]");
+  EXPECT_EQ(elements_of(infer("scatter_elements", {{"reduction", std::string("mul")}},
+                              {whole, ints({0, -1}), ints({2, 3})})),
+            "[2*N,3,H,3*W]");
+  EXPECT_EQ(elements_of(infer("gather_elements", {}, {whole, ints({-1, 0})})), "[W,N]");
+  EXPECT_EQ(elements_of(infer("expand", {}, {shape_value({kN}), ints({3})})), "[N,N,N]");
+  EXPECT_EQ(elements_of(infer("tile", {}, {hw, ints({2})})), "[H,W,H,W]");
+  const Inferred parts = infer("split", {{"num_outputs", int64_t{2}}}, {whole}, 2);
+  EXPECT_EQ(elements_of(parts, 1), "[H,W]");
+  EXPECT_EQ(elements_of(infer("squeeze", {}, {shape_value({kN}), ints({0})})), "[N]");
+  EXPECT_EQ(
+      elements_of(infer("range", {}, {shape_value({kH}), shape_value({kH + Dim(2)}), scalar(1)})),
+      "[H,H+1]");
+  EXPECT_EQ(elements_of(infer("reduce_max", {{"keepdims", int64_t{0}}}, {hw})), "[max(H,W)]");
+}
+
 TEST(ShapeValues, GiveUpWhereTheValueIsNotCertain) {
   EXPECT_EQ(elements_of(infer("equal", {}, {shape_value({kN}), ints({3})})), "unknown");
   EXPECT_EQ(elements_of(infer("div", {}, {shape_value({kN}), ints({0})})), "unknown");
@@ -223,6 +275,62 @@ TEST(ShapeValues, GiveUpWhereTheValueIsNotCertain) {
             "f32[_0,_1]");
   EXPECT_EQ(type_of(infer("expand", {}, {f32({Dim(1)}), tensor(DType::kI64, {Dim(1)})})),
             "f32[_0]");
+}
+
+// Operands whose values only the run tells leave sizes open; they are no errors.
+TEST(OpenSizes, FollowFromOperandsKnownAtRunTime) {
+  const Operand x = f32({kN, Dim(3), Dim(1)});
+  const auto later = [](Dims dims) { return tensor(DType::kI64, std::move(dims)); };
+  const Operand some = later({Dim::symbol("K")}), two = later({Dim(2)}), one = later({});
+  const Attributes drop = {{"keepdims", int64_t{0}}};
+  EXPECT_EQ(type_of(infer("reduce_sum", {}, {x, two})), "f32[_0,_1,1]");
+  EXPECT_EQ(type_of(infer("reduce_sum", {}, {x, later({Dim(3)})})), "f32[1,1,1]");
+  EXPECT_EQ(type_of(infer("reduce_sum", drop, {x, two})), "f32[_0]");
+  EXPECT_EQ(type_of(infer("reduce_max", drop, {x, some})), "f32[?]");
+  EXPECT_EQ(type_of(infer("reduce_l2", drop, {x, later({Dim(0)})})), "f32[]");
+  EXPECT_EQ(type_of(infer("squeeze", {}, {x, two})), "f32[_0]");
+  EXPECT_EQ(type_of(infer("squeeze", {}, {x, some})), "f32[?]");
+  EXPECT_EQ(type_of(infer("squeeze", {}, {x})), "f32[?]");  // N may be 1
+  EXPECT_EQ(type_of(infer("squeeze", {}, {f32({Dim(2), Dim(1)})})), "f32[2]");
+  EXPECT_EQ(type_of(infer("unsqueeze", {}, {f32({kN}), two})), "f32[_0,_1,_2]");
+  EXPECT_EQ(type_of(infer("unsqueeze", {}, {x, some})), "f32[?]");
+  EXPECT_EQ(type_of(infer("slice", {}, {x, two, two, two})), "f32[_0,_1,_2]");
+  EXPECT_EQ(type_of(infer("slice", {}, {x, some, some})), "f32[_0,_1,_2]");
+  EXPECT_EQ(type_of(infer("slice", {}, {x, ints({0}), ints({2}), ints({1}), later({Dim(1)})})),
+            "f32[N,_0,1]");
+  EXPECT_EQ(type_of(infer("pad", {}, {x, later({Dim(2)}), Operand{}, later({Dim(1)})})),
+            "f32[_0,_1,_2]");
+  EXPECT_EQ(type_of(infer("pad", {}, {x, later({Dim(2)}), Operand{}, ints({1})})), "f32[N,_0,1]");
+  EXPECT_EQ(type_of(infer("split", {}, {f32({kN}), two}, 2), 1), "f32[_1]");
+  EXPECT_EQ(type_of(infer("top_k", {}, {x, later({Dim(1)})}, 2), 1), "i64[N,3,_0]");
+  EXPECT_EQ(type_of(infer("expand", {}, {x, two})), "f32[_0,_1,_2]");
+  EXPECT_EQ(type_of(infer("expand", {}, {x, some})), "f32[?]");
+  EXPECT_EQ(type_of(infer("tile", {}, {x, some})), "f32[_0,_1,_2]");
+  EXPECT_EQ(type_of(infer("reshape", {}, {x, some})), "f32[?]");
+  EXPECT_EQ(type_of(infer("one_hot", {}, {ints({1}), one, f32({Dim(2)})})), "f32[1,_0]");
+  EXPECT_EQ(type_of(infer("range", {}, {one, one, one})), "i64[_0]");
+  EXPECT_EQ(type_of(infer("constant_of_shape", {}, {two})), "f32[_0,_1]");
+  EXPECT_EQ(type_of(infer("constant_of_shape", {}, {some})), "f32[?]");
+  EXPECT_EQ(type_of(infer("cum_sum", {}, {x, one})), "f32[N,3,1]");
+  EXPECT_EQ(type_of(infer("gather_nd", {}, {x, later({Dim(2), Dim::symbol("K")})})), "f32[?]");
+  EXPECT_EQ(type_of(infer("scatter_nd", {}, {x, later({Dim(2), Dim::symbol("K")}), f32({kN})})),
+            "f32[N,3,1]");
+  const Operand scales = f32({Dim(3)}), sizes = later({Dim(3)});
+  EXPECT_EQ(type_of(infer("resize", {}, {x, Operand{}, scales})), "f32[_0,_1,_2]");
+  EXPECT_EQ(type_of(infer("resize", {}, {x, Operand{}, Operand{}, sizes})), "f32[_0,_1,_2]");
+  const Operand image = f32({kN, Dim(3), kH, kW}), weight = f32({Dim(8), Dim(3), kH, kW});
+  EXPECT_EQ(type_of(infer("conv", {}, {image, weight})), "f32[N,8,_0,_1]");
+  EXPECT_EQ(type_of(infer("conv_transpose", {}, {image, f32({Dim(3), Dim(2), kH, kW})})),
+            "f32[N,2,_0,_1]");
+}
+
+TEST(SymbolicInference, PartsOfASplitMustFit) {
+  const auto four = [](int64_t extent) {
+    return infer("split", {{"num_outputs", int64_t{4}}}, {f32({Dim(extent)})}, 4);
+  };
+  EXPECT_EQ(type_of(four(6), 3), "f32[0]");
+  EXPECT_EQ(type_of(four(7), 3), "f32[1]");
+  EXPECT_EQ(type_of(four(5)), "split: extent 5 does not split into 4 parts");
 }
 
 TEST(UnknownRank, PassesThroughEveryOpThatAllowsIt) {
@@ -235,6 +343,8 @@ TEST(UnknownRank, PassesThroughEveryOpThatAllowsIt) {
     EXPECT_EQ(inferred.outputs[0].dtype, DType::kF32) << op;
   }
   EXPECT_EQ(type_of(infer("reshape", {}, {any, ints({2, 3})})), "f32[2,3]");
+  EXPECT_EQ(type_of(infer("reshape", {}, {any, ints({0, -1})})), "f32[_0,_1]");
+  EXPECT_EQ(type_of(infer("tile", {}, {any, ints({2, 3})})), "f32[_0,_1]");
 }
 
 }  // namespace

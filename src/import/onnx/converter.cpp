@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <set>
 
 #include "base/status.h"
 #include "import/onnx/node_importer.h"
@@ -87,9 +88,37 @@ void Converter::read_functions(const onnx::ModelProto& model) {
   }
 }
 
+namespace {
+
+// From IR version 4 on an initializer that is a graph input too is a default that the caller may
+// replace; here it stays what it is.
+std::string frozen_defaults(const onnx::ModelProto& model) {
+  if (model.ir_version() < 4) return "";  // every initializer had to be an input
+  std::set<std::string> initialized;
+  for (const auto& tensor : model.graph().initializer()) initialized.insert(tensor.name());
+  for (const auto& sparse : model.graph().sparse_initializer())
+    initialized.insert(sparse.values().name());
+  constexpr int kShown = 5;
+  int count = 0;
+  std::string names;
+  for (const auto& input : model.graph().input()) {
+    if (!initialized.count(input.name()) || ++count > kShown) continue;
+    names += (names.empty() ? "'" : ", '") + input.name() + "'";
+  }
+  if (count == 0) return "";
+  return fmt::format(
+      "{} input(s) have a default value and keep it, a caller cannot replace it: {}{}; remove the "
+      "initializer to make one a real input",
+      count, names, count > kShown ? ", ..." : "");
+}
+
+}  // namespace
+
 Result<ImportedModel> Converter::run(onnx::ModelProto& model) {
   read_opsets(model);
   read_functions(model);
+  if (std::string text = frozen_defaults(model); !text.empty())
+    warnings_.push_back(std::move(text));
   ImportedModel result;
   const std::string& name = model.graph().name();
   result.graph = std::make_unique<Graph>(name.empty() ? "main" : name);
@@ -298,7 +327,8 @@ std::optional<Value*> Converter::lookup(Scope& scope, const std::string& name) {
 }
 
 Result<Subgraph> Converter::convert_subgraph(const onnx::GraphProto& proto, Scope& outer,
-                                             const std::string& name) {
+                                             const std::string& name,
+                                             std::span<const ValueType> expected) {
   if (outer.depth >= options_.limits.max_nesting) {
     return invalid_model("sub-graphs are nested deeper than {}", options_.limits.max_nesting);
   }
@@ -315,7 +345,7 @@ Result<Subgraph> Converter::convert_subgraph(const onnx::GraphProto& proto, Scop
   const size_t before = problem_count_;
   read_declared(proto, scope);
   convert_initializers(proto, scope);
-  convert_inputs(proto, scope);
+  convert_inputs(proto, scope, expected);
   convert_nodes(pointers(proto.node()), scope);
   convert_outputs(proto, scope);
   if (scope.failed || problem_count_ != before) return reported();

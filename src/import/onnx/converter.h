@@ -67,10 +67,14 @@ class Converter {
 
   Result<ImportedModel> run(onnx::ModelProto& model);
 
+  // `expected`: types of its inputs, for those that it does not declare.
   Result<Subgraph> convert_subgraph(const onnx::GraphProto& proto, Scope& outer,
-                                    const std::string& name);
+                                    const std::string& name,
+                                    std::span<const ValueType> expected = {});
   Result<Tensor> load_tensor(const onnx::TensorProto& proto);
   Result<Tensor> load_sparse(const onnx::SparseTensorProto& proto);
+  // `name` names the sizes that the type leaves open.
+  Result<ValueType> convert_type(const onnx::TypeProto& proto, const std::string& name);
   // A name that is free in the graph and that the text form can carry.
   std::string free_name(Graph& graph, const std::string& wanted) const;
   void bind_name(Scope& scope, const std::string& name, Value* value);
@@ -82,12 +86,14 @@ class Converter {
   void read_functions(const onnx::ModelProto& model);
 
   void convert_graph(onnx::GraphProto& proto, Scope& scope);
-  void convert_inputs(const onnx::GraphProto& proto, Scope& scope);
-  void add_input(const onnx::ValueInfoProto& info, Scope& scope);
+  void convert_inputs(const onnx::GraphProto& proto, Scope& scope,
+                      std::span<const ValueType> expected = {});
+  void add_input(const onnx::ValueInfoProto& info, Scope& scope, const ValueType* fallback);
   void convert_initializers(const onnx::GraphProto& proto, Scope& scope);
   void convert_outputs(const onnx::GraphProto& proto, Scope& scope);
   void read_declared(const onnx::GraphProto& proto, Scope& scope);
   void check_declared(Scope& scope, const std::string& name, Value* value);
+  void check_output(const onnx::ValueInfoProto& info, const Value& value);
   void convert_nodes(const std::vector<const onnx::NodeProto*>& nodes, Scope& scope);
   void convert_node(const onnx::NodeProto& node, size_t index, Scope& scope);
   Status import_node(const onnx::NodeProto& node, const std::string& label, Scope& scope);
@@ -97,7 +103,6 @@ class Converter {
   std::optional<Value*> lookup(Scope& scope, const std::string& name);
   void drop_unused_constants(Graph& graph);
 
-  Result<ValueType> convert_type(const onnx::TypeProto& proto, const std::string& name);
   Dim symbol_for(const std::string& parameter);
   void read_overrides(const onnx::GraphProto& proto);
 

@@ -26,6 +26,37 @@ std::string symbol_name(const std::string& text) {
   return name;
 }
 
+// Sets the kinds of `type` (and the keys of a map) and gives the tensor type inside.
+Result<const onnx::TypeProto*> unwrap_type(const onnx::TypeProto& proto, ValueType& type) {
+  using Kind = ValueType::Kind;
+  const onnx::TypeProto* inside = &proto;
+  if (proto.has_sequence_type()) {
+    type.kind = Kind::kSequence;
+    inside = &proto.sequence_type().elem_type();
+  } else if (proto.has_optional_type()) {
+    type.kind = Kind::kOptional;
+    inside = &proto.optional_type().elem_type();
+    if (inside->has_sequence_type()) {
+      type.inner = Kind::kSequence;
+      inside = &inside->sequence_type().elem_type();
+    }
+  }
+  if (inside->has_map_type() && type.kind != Kind::kOptional) {
+    (type.kind == Kind::kSequence ? type.inner : type.kind) = Kind::kMap;
+    const auto& map = inside->map_type();
+    type.key = dtype_from_onnx(map.key_type());
+    if (!is_integer(type.key) && type.key != DType::kString) {
+      return invalid_model("the keys of a map: expected integers or strings, found {}",
+                           dtype_name(type.key));
+    }
+    inside = &map.value_type();
+  }
+  if (inside->has_tensor_type()) return inside;
+  return unsupported(
+      "expected a tensor, a sequence of tensors or of maps, an optional tensor or sequence of "
+      "tensors, or a map to tensors");
+}
+
 }  // namespace
 
 // Exporters write "?" or "-1" for sizes they do not know: these are not one shared size.
@@ -54,17 +85,7 @@ Dim Converter::symbol_for(const std::string& parameter) {
 // `name` names the extents that the model leaves open.
 Result<ValueType> Converter::convert_type(const onnx::TypeProto& proto, const std::string& name) {
   ValueType type;
-  const onnx::TypeProto* inner = &proto;
-  if (proto.has_sequence_type()) {
-    type.kind = ValueType::Kind::kSequence;
-    inner = &proto.sequence_type().elem_type();
-  } else if (proto.has_optional_type()) {
-    type.kind = ValueType::Kind::kOptional;
-    inner = &proto.optional_type().elem_type();
-  }
-  if (!inner->has_tensor_type()) {
-    return unsupported("expected a tensor, or a sequence or optional of tensors");
-  }
+  STOKER_ASSIGN(const onnx::TypeProto* const inner, unwrap_type(proto, type));
   const auto& tensor = inner->tensor_type();
   type.dtype = dtype_from_onnx(tensor.elem_type());
   if (type.dtype == DType::kInvalid) {
@@ -128,21 +149,31 @@ void Converter::read_overrides(const onnx::GraphProto& proto) {
   }
 }
 
-void Converter::convert_inputs(const onnx::GraphProto& proto, Scope& scope) {
+void Converter::convert_inputs(const onnx::GraphProto& proto, Scope& scope,
+                               std::span<const ValueType> expected) {
   std::set<std::string> seen;
+  size_t position = 0;
   for (const auto& info : proto.input()) {
+    const ValueType* fallback = position < expected.size() ? &expected[position] : nullptr;
+    ++position;
     if (!seen.insert(info.name()).second || info.name().empty()) {
       problem(StatusCode::kInvalidModel,
               info.name().empty() ? "a graph input has no name"
                                   : fmt::format("graph input '{}' stands twice", info.name()));
     } else if (!scope.values.count(info.name())) {  // old models list initializers as inputs too
-      add_input(info, scope);
+      add_input(info, scope, fallback);
     }
   }
 }
 
-void Converter::add_input(const onnx::ValueInfoProto& info, Scope& scope) {
-  auto type = convert_type(info.type(), info.name());
+// A sub-graph need not declare the types of its inputs: `fallback`, when it is known, is what the
+// node passes.
+void Converter::add_input(const onnx::ValueInfoProto& info, Scope& scope,
+                          const ValueType* fallback) {
+  const bool declared = info.type().value_case() != onnx::TypeProto::VALUE_NOT_SET;
+  auto type = !declared && fallback && fallback->dtype != DType::kInvalid
+                  ? Result<ValueType>(*fallback)
+                  : convert_type(info.type(), info.name());
   scope.values[info.name()] = nullptr;
   if (!type.is_ok()) {
     problem(type.status().code(),
@@ -216,31 +247,51 @@ void Converter::read_declared(const onnx::GraphProto& proto, Scope& scope) {
   for (const auto& info : proto.output()) scope.declared[info.name()] = &info;
 }
 
-// Inference decides; what the model declares fills in ranks that inference does not know.
+namespace {
+
+// Whether a declared tensor type and an inferred one exclude each other.
+bool contradicts(const ValueType& declared, const ValueType& inferred, bool extents_too) {
+  if (declared.dtype != inferred.dtype) return true;
+  if (!declared.ranked || !inferred.ranked) return false;
+  if (declared.rank() != inferred.rank()) return true;
+  for (size_t i = 0; extents_too && i < declared.dims.size(); ++i) {
+    const auto a = declared.dims[i].constant(), b = inferred.dims[i].constant();
+    if (a && b && *a != *b) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+// Inference decides; what the model declares fills in ranks that inference does not know. A
+// contradiction inside the graph is a warning, at the model's outputs an error (check_output).
 void Converter::check_declared(Scope& scope, const std::string& name, Value* value) {
   const auto found = scope.declared.find(name);
   if (found == scope.declared.end() || !found->second->type().has_tensor_type()) return;
   if (value->type.kind != ValueType::Kind::kTensor) return;
   auto type = convert_type(found->second->type(), name);
   if (!type.is_ok()) return;  // a declaration that says nothing
-  const auto contradicts = [&] {
-    if (type->dtype != value->type.dtype) return true;
-    if (!type->ranked || !value->type.ranked) return false;
-    if (type->rank() != value->type.rank()) return true;
-    for (size_t i = 0; i < type->dims.size(); ++i) {
-      const auto declared = type->dims[i].constant();
-      const auto inferred = value->type.dims[i].constant();
-      if (declared && inferred && *declared != *inferred) return true;
-    }
-    return false;
-  };
-  if (contradicts() && options_.input_shapes.empty()) {
+  if (contradicts(*type, value->type, true) && options_.input_shapes.empty()) {
     warnings_.push_back(fmt::format("value '{}' is declared as {}, but is {}", name,
                                     type_text(*type), type_text(value->type)));
   } else if (!value->type.ranked && type->ranked && type->dtype == value->type.dtype) {
     scope.graph->register_symbols(*type);
     value->type = std::move(*type);
   }
+}
+
+// The caller of a model relies on the types of its outputs.
+void Converter::check_output(const onnx::ValueInfoProto& info, const Value& value) {
+  if (!info.type().has_tensor_type() || value.type.kind != ValueType::Kind::kTensor) return;
+  const auto type = convert_type(info.type(), info.name());
+  if (!type.is_ok()) return;
+  // Extents that the caller of the import replaced no longer belong to the declared ones.
+  const bool as_declared = options_.input_shapes.empty() && options_.constant_inputs.empty();
+  if (!contradicts(*type, value.type, as_declared)) return;
+  problem(StatusCode::kInvalidModel,
+          fmt::format("graph output '{}' is declared as {}, but the nodes give {}; correct the "
+                      "declared type, or the nodes",
+                      info.name(), type_text(*type), type_text(value.type)));
 }
 
 void Converter::convert_outputs(const onnx::GraphProto& proto, Scope& scope) {
@@ -263,6 +314,7 @@ void Converter::convert_outputs(const onnx::GraphProto& proto, Scope& scope) {
       scope.failed = true;
       continue;
     }
+    if (scope.graph == root_) check_output(info, *value);
     // An output has the model's name; a value that already has another one is copied.
     const bool named = value->origin == scope.prefix + info.name() || scope.outer;
     if (!named || scope.graph->is_output(value)) {

@@ -35,7 +35,7 @@ struct ImportedModel {
   std::unique_ptr<Graph> graph;
   std::string producer;
   std::vector<std::pair<std::string, int64_t>> opsets;  // domain ("" is ai.onnx), version
-  std::vector<std::string> warnings;                    // declared types that inference contradicts
+  std::vector<std::string> warnings;  // contradicted declarations, inputs kept at their defaults
 };
 
 Result<ImportedModel> import_onnx_file(const std::string& path, const ImportOptions& options = {});

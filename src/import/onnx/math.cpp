@@ -187,6 +187,15 @@ Status import_tan(NodeImporter& node) {
   return node.finish("div", {sine, cosine});
 }
 
+// Until opset 19 the axis was an attribute and counted from the front.
+Status import_dft(NodeImporter& node) {
+  if (node.version() >= 20) return import_same(node);
+  const int64_t axis = node.get_int("axis", 1);
+  node.drop("axis");
+  std::vector<Value*> inputs = {node.input(0), node.input(1), node.constant_i64({axis}, "axis")};
+  return node.finish_same(std::move(inputs));
+}
+
 constexpr OnnxOp kOps[] = {
     {"", "Abs", import_same},           {"", "Acos", import_same},
     {"", "Acosh", import_same},         {"", "Add", import_binary},
@@ -199,9 +208,9 @@ constexpr OnnxOp kOps[] = {
     {"", "Ceil", import_same},          {"", "Celu", import_celu},
     {"", "Clip", import_clip},          {"", "Cos", import_same},
     {"", "Cosh", import_same},          {"", "CumProd", import_same},
-    {"", "CumSum", import_same},        {"", "DFT", import_same},
+    {"", "CumSum", import_same},        {"", "DFT", import_dft},
     {"", "Det", import_same},           {"", "Div", import_binary},
-    {"", "Einsum", import_same},        {"", "Elu", import_same},
+    {"", "Einsum", import_einsum},      {"", "Elu", import_same},
     {"", "Equal", import_binary},       {"", "Erf", import_same},
     {"", "Exp", import_same},           {"", "Floor", import_same},
     {"", "Gelu", import_same},          {"", "Gemm", import_gemm},

@@ -11,7 +11,8 @@ namespace stoker {
 
 namespace {
 
-// Inference only: the running statistics are used and returned nowhere.
+// Until opset 13 the number of outputs told whether the node trains, and two more outputs were the
+// batch's own mean and variance.
 Status import_batch_norm(NodeImporter& node) {
   const int64_t version = node.version();
   if (version < 9 && node.get_int("spatial", 1) == 0) {
@@ -21,24 +22,19 @@ Status import_batch_norm(NodeImporter& node) {
       return unsupported("spatial=0 with statistics per element");
     }
   }
-  if (node.get_int("training_mode", 0) != 0 || node.output_count() > 1) {
-    return unsupported(
-        "training: expected inference mode with one output; export the model in "
-        "evaluation mode");
+  const bool trains = version >= 14 ? node.get_int("training_mode", 0) != 0
+                                    : node.output_count() > 1 && node.get_int("is_test", 0) == 0;
+  if (!trains && node.output_count() > 1) {
+    return invalid_model("{} outputs without training_mode, expected 1", node.output_count());
   }
-  for (const char* name : {"spatial", "is_test", "momentum", "training_mode"}) node.drop(name);
+  for (const char* name : {"spatial", "is_test", "training_mode"}) node.drop(name);
+  if (trains) return node.finish_same(node.inputs(), {{"training_mode", int64_t{1}}});
+  node.drop("momentum");
   return import_same(node);
 }
 
-// Inference: y = x. The mask, where asked for, is true everywhere.
-Status import_dropout(NodeImporter& node) {
-  if (!node.has_input(0)) return invalid_model("input 0 is left out");
-  if (node.has_input(2)) {
-    const auto& mode = node.input(2)->constant;
-    if (!mode || mode->count() != 1 || load_int(mode->dtype())(mode->data(), 0) != 0) {
-      return unsupported("training_mode: expected the constant false");
-    }
-  }
+// y = x. The mask, where asked for, is true everywhere.
+Status import_dropout_inference(NodeImporter& node) {
   if (node.wants(1)) {
     STOKER_ASSIGN(Value* const shape, node.apply("shape", {node.input(0)}));
     Result<Tensor> yes =
@@ -55,6 +51,36 @@ Status import_dropout(NodeImporter& node) {
   }
   STOKER_ASSIGN(Value* const same, node.apply("identity", {node.input(0)}));
   node.bind(0, same);
+  return Status::ok();
+}
+
+// Whether the node drops elements is the third input since opset 12, was the attribute is_test
+// before opset 7, and is said to be no in between.
+Status import_dropout(NodeImporter& node) {
+  if (!node.has_input(0)) return invalid_model("input 0 is left out");
+  const int64_t version = node.version();
+  Value* ratio = node.input(1);
+  Value* mode = node.input(2);
+  if (version < 12) {
+    if (version >= 7 || node.get_int("is_test", 0) != 0) return import_dropout_inference(node);
+    STOKER_ASSIGN(mode, node.scalar_like(DType::kBool, 1, "training_mode"));
+    STOKER_ASSIGN(ratio, node.scalar_like(DType::kF32, node.get_float("ratio", 0.5), "ratio"));
+  }
+  const bool known = !mode || (mode->constant && mode->constant->count() == 1);
+  if (known && (!mode || load_int(mode->constant->dtype())(mode->constant->data(), 0) == 0)) {
+    return import_dropout_inference(node);
+  }
+  Attributes attributes;
+  if (node.has("seed")) attributes.set("seed", node.get_int("seed", 0));
+  STOKER_ASSIGN(Node* const made,
+                node.emit("dropout", {node.input(0), ratio, mode}, std::move(attributes), 2));
+  node.bind(0, made->outputs[0]);
+  if (!node.wants(1)) return Status::ok();
+  Value* mask = made->outputs[1];
+  if (version < 10) {
+    STOKER_ASSIGN(mask, node.apply("cast", {mask}, {{"to", node.input(0)->type.dtype}}));
+  }
+  node.bind(1, mask);
   return Status::ok();
 }
 

@@ -164,6 +164,14 @@ Result<Attributes> NodeImporter::converted() const {
   return attributes;
 }
 
+Result<ValueType> NodeImporter::type_attribute(const std::string& name) const {
+  const auto* attribute = raw(name);
+  if (!attribute || !attribute->has_tp())
+    return invalid_model("attribute '{}' is missing, expected a type", name);
+  auto type = converter_.convert_type(attribute->tp(), name);
+  return type.is_ok() ? type : type.status().at(fmt::format("attribute '{}'", name));
+}
+
 Value* NodeImporter::constant(Tensor tensor, const std::string& role) {
   return graph().add_constant(converter_.free_name(graph(), label_ + "." + role),
                               std::move(tensor));
@@ -267,12 +275,18 @@ void NodeImporter::bind(size_t i, Value* value) {
   if (wants(i)) converter_.bind_name(scope_, proto_.output(static_cast<int>(i)), value);
 }
 
-Result<Subgraph> NodeImporter::subgraph(const std::string& attribute) {
+Value* NodeImporter::find(const std::string& name) const {
+  const auto found = scope_.values.find(name);
+  return found == scope_.values.end() ? nullptr : found->second;
+}
+
+Result<Subgraph> NodeImporter::subgraph(const std::string& attribute,
+                                        std::span<const ValueType> expected) {
   const auto* found = raw(attribute);
   if (!found || !found->has_g()) {
     return invalid_model("attribute '{}' is missing, expected a graph", attribute);
   }
-  return converter_.convert_subgraph(found->g(), scope_, attribute);
+  return converter_.convert_subgraph(found->g(), scope_, attribute, expected);
 }
 
 Status import_same(NodeImporter& node) { return node.finish_same(node.inputs()); }

@@ -46,6 +46,8 @@ class NodeImporter {
   Result<Tensor> load(const onnx::SparseTensorProto& proto) {
     return converter_.load_sparse(proto);
   }
+  // The type attribute of this name; `name` too names the sizes that it leaves open.
+  Result<ValueType> type_attribute(const std::string& name) const;
 
   // A constant made for this node; `role` completes its name.
   Value* constant(Tensor tensor, const std::string& role);
@@ -67,8 +69,11 @@ class NodeImporter {
   // Makes `value` output `i` of the ONNX node.
   void bind(size_t i, Value* value);
 
-  // The attribute's graph, isolated.
-  Result<Subgraph> subgraph(const std::string& attribute);
+  // The value of a name that an attribute mentions; null when the graph has none.
+  Value* find(const std::string& name) const;
+  // The attribute's graph, isolated. `expected`: types of its inputs, for those it does not
+  // declare.
+  Result<Subgraph> subgraph(const std::string& attribute, std::span<const ValueType> expected = {});
   Graph& graph() { return *scope_.graph; }
 
  private:

@@ -21,9 +21,17 @@ using Producers = std::unordered_map<std::string_view, size_t>;
 // sub-graph defines itself is no dependency, but counting it is harmless: names are unique over the
 // nesting.
 void collect(const onnx::NodeProto& node, const Producers& producers, std::vector<size_t>& needs) {
-  for (const auto& name : node.input()) {
+  const auto need = [&](const std::string& name) {
     if (const auto found = producers.find(name); found != producers.end()) {
       needs.push_back(found->second);
+    }
+  };
+  for (const auto& name : node.input()) need(name);
+  if (node.op_type() == "Gradient" && node.domain() == "ai.onnx.preview.training") {
+    // Its attributes name tensors: y, xs, zs.
+    for (const auto& attribute : node.attribute()) {
+      need(attribute.s());
+      for (const auto& name : attribute.strings()) need(name);
     }
   }
   const auto walk = [&](const onnx::GraphProto& graph) {

@@ -11,11 +11,20 @@ namespace {
 
 using Key = std::pair<std::string_view, std::string_view>;
 
+// One group a line; each is a file of that name.
+using Group = std::span<const OnnxOp> (*)();
+constexpr Group kGroups[] = {
+    math_ops,         nn_ops,           tensor_ops,       reduce_ops,
+    quant_ops,        control_ops,      values_ops,       training_ops,
+    contrib_ops,      contrib_norm_ops, contrib_data_ops, contrib_quant_ops,
+    contrib_bits_ops, contrib_moe_ops,  retired_ops,      vision_ops,
+    ml_ops,
+};
+
 std::map<Key, const OnnxOp*> build_table() {
   std::map<Key, const OnnxOp*> table;
-  for (const auto& group : {math_ops(), nn_ops(), tensor_ops(), reduce_ops(), quant_ops(),
-                            control_ops(), vision_ops(), ml_ops()}) {
-    for (const OnnxOp& op : group) table.emplace(Key{op.domain, op.name}, &op);
+  for (const Group group : kGroups) {
+    for (const OnnxOp& op : group()) table.emplace(Key{op.domain, op.name}, &op);
   }
   return table;
 }

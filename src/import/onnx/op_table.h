@@ -22,6 +22,8 @@ struct OnnxOp {
 
 // The default rule.
 Status import_same(NodeImporter& node);
+// Einsum, from einsum.cpp.
+Status import_einsum(NodeImporter& node);
 
 // Null when the operator is not known.
 const OnnxOp* find_onnx_op(std::string_view domain, std::string_view name);
@@ -37,5 +39,14 @@ std::span<const OnnxOp> quant_ops();
 std::span<const OnnxOp> control_ops();
 std::span<const OnnxOp> vision_ops();
 std::span<const OnnxOp> ml_ops();
+std::span<const OnnxOp> contrib_ops();
+std::span<const OnnxOp> contrib_norm_ops();
+std::span<const OnnxOp> contrib_data_ops();
+std::span<const OnnxOp> contrib_quant_ops();
+std::span<const OnnxOp> contrib_bits_ops();
+std::span<const OnnxOp> contrib_moe_ops();
+std::span<const OnnxOp> retired_ops();
+std::span<const OnnxOp> training_ops();
+std::span<const OnnxOp> values_ops();
 
 }  // namespace stoker

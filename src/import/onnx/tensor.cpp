@@ -3,6 +3,7 @@
 #include "base/status.h"
 #include "import/onnx/node_importer.h"
 #include "import/onnx/op_table.h"
+#include "import/onnx/shape_arithmetic.h"
 #include "onnx/onnx-ml.pb.h"
 
 namespace stoker {
@@ -112,6 +113,15 @@ Status import_scatter(NodeImporter& node) {
 // Before opset 6 the target type was its name.
 Status import_cast(NodeImporter& node) {
   const auto* to = node.raw("to");
+  if (node.has_input(0) && node.get_int("to", 0) == onnx::TensorProto::INT64) {
+    STOKER_ASSIGN(Value* const sizes, sizes_in_float(node, node.input(0)));
+    if (sizes && !sizes->origin.empty())  // another name of the model for the same value
+      return node.finish("cast", {sizes}, {{"to", DType::kI64}});
+    if (sizes) {
+      node.bind(0, sizes);
+      return Status::ok();
+    }
+  }
   if (!to || !to->has_s()) return import_same(node);
   const std::string name = to->s();
   onnx::TensorProto::DataType type{};
@@ -119,6 +129,11 @@ Status import_cast(NodeImporter& node) {
     return invalid_model("attribute 'to': expected the name of an element type, found '{}'", name);
   }
   return node.finish_same(node.inputs(), {{"to", int64_t{type}}});
+}
+
+Status import_bit_cast(NodeImporter& node) {
+  if (!node.has_input(0)) return invalid_model("input 0 is left out");
+  return node.finish_same(node.inputs(), {{"from", node.input(0)->type.dtype}});
 }
 
 Status import_cast_like(NodeImporter& node) {
@@ -164,7 +179,7 @@ Status import_constant(NodeImporter& node) {
 }
 
 constexpr OnnxOp kOps[] = {
-    {"", "BitCast", import_same},
+    {"", "BitCast", import_bit_cast},
     {"", "Cast", import_cast},
     {"", "CastLike", import_cast_like},
     {"", "CenterCropPad", import_same},

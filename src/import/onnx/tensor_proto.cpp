@@ -11,6 +11,7 @@
 
 #include "base/status.h"
 #include "import/onnx/external_data.h"
+#include "onnx/onnx-data.pb.h"
 #include "onnx/onnx-ml.pb.h"
 
 namespace stoker {
@@ -230,21 +231,85 @@ Result<Tensor> tensor_from_sparse(const onnx::SparseTensorProto& proto,
   return dense;
 }
 
-Result<Tensor> read_tensor_proto_file(const std::string& path, std::string* name) {
+namespace {
+
+constexpr int kMaxValueNesting = 16;
+
+Result<AnyValue> value_from_sequence(const onnx::SequenceProto& proto, int depth);
+
+Result<AnyValue> value_from_optional(const onnx::OptionalProto& proto, int depth) {
+  if (depth > kMaxValueNesting) return invalid_model("values are nested too deeply");
+  if (proto.has_tensor_value()) {
+    STOKER_ASSIGN(Tensor tensor, tensor_from_proto(proto.tensor_value(), {}));
+    return AnyValue(std::move(tensor));
+  }
+  if (proto.has_sequence_value()) return value_from_sequence(proto.sequence_value(), depth + 1);
+  if (proto.has_optional_value()) return value_from_optional(proto.optional_value(), depth + 1);
+  return AnyValue();
+}
+
+Result<AnyValue> value_from_sequence(const onnx::SequenceProto& proto, int depth) {
+  if (depth > kMaxValueNesting) return invalid_model("values are nested too deeply");
+  if (proto.map_values_size() > 0 || proto.sparse_tensor_values_size() > 0)
+    return unsupported("sequences of maps or sparse tensors are not read from files");
+  std::vector<AnyValue> elements;
+  for (const auto& element : proto.tensor_values()) {
+    STOKER_ASSIGN(Tensor tensor, tensor_from_proto(element, {}));
+    elements.emplace_back(std::move(tensor));
+  }
+  for (const auto& element : proto.sequence_values()) {
+    STOKER_ASSIGN(AnyValue value, value_from_sequence(element, depth + 1));
+    elements.push_back(std::move(value));
+  }
+  for (const auto& element : proto.optional_values()) {
+    STOKER_ASSIGN(AnyValue value, value_from_optional(element, depth + 1));
+    elements.push_back(std::move(value));
+  }
+  return AnyValue::sequence(std::move(elements));
+}
+
+template <class Proto, class Convert>
+Result<AnyValue> parse_value(const std::string& bytes, const char* what, std::string* name,
+                             Convert convert) {
+  Proto proto;
+  if (bytes.size() > INT32_MAX || !proto.ParseFromString(bytes))
+    return invalid_model("not a serialized {}, or truncated ({} bytes)", what, bytes.size());
+  if (name) *name = proto.name();
+  return convert(proto);
+}
+
+}  // namespace
+
+Result<AnyValue> read_value_proto_file(const std::string& path, ProtoKind kind, std::string* name) {
   std::ifstream file(path, std::ios::binary);
   if (!file) {
     return Status(StatusCode::kNotFound, fmt::format("cannot open '{}'", path));
   }
-  std::string bytes((std::istreambuf_iterator<char>(file)), {});
-  onnx::TensorProto proto;
-  if (bytes.size() > INT32_MAX || !proto.ParseFromString(bytes)) {
-    return invalid_model("'{}' is not a serialized TensorProto, or truncated ({} bytes)", path,
-                         bytes.size());
-  }
-  if (name) *name = proto.name();
-  auto tensor = tensor_from_proto(proto, {});
-  if (!tensor.is_ok()) return tensor.status().at("'" + path + "'");
-  return tensor;
+  const std::string bytes((std::istreambuf_iterator<char>(file)), {});
+  const auto parse = [&]() -> Result<AnyValue> {
+    switch (kind) {
+      case ProtoKind::kSequence:
+        return parse_value<onnx::SequenceProto>(
+            bytes, "SequenceProto", name, [](const auto& p) { return value_from_sequence(p, 0); });
+      case ProtoKind::kOptional: {
+        auto value = parse_value<onnx::OptionalProto>(
+            bytes, "OptionalProto", name, [](const auto& p) { return value_from_optional(p, 0); });
+        if (value) return value;
+        // What is in the optional may have been written as it is.
+        auto inner = parse_value<onnx::SequenceProto>(
+            bytes, "SequenceProto", name, [](const auto& p) { return value_from_sequence(p, 0); });
+        return inner ? inner : value;
+      }
+      case ProtoKind::kTensor: break;
+    }
+    return parse_value<onnx::TensorProto>(bytes, "TensorProto", name,
+                                          [](const auto& p) -> Result<AnyValue> {
+                                            STOKER_ASSIGN(Tensor tensor, tensor_from_proto(p, {}));
+                                            return AnyValue(std::move(tensor));
+                                          });
+  };
+  auto value = parse();
+  return value ? value : value.status().at("'" + path + "'");
 }
 
 }  // namespace stoker

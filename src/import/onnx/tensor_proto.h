@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <string>
 
-#include "stoker/tensor.h"
+#include "stoker/value.h"
 
 namespace onnx {
 class SparseTensorProto;
@@ -27,7 +27,12 @@ Result<Tensor> tensor_from_proto(const onnx::TensorProto& proto, const TensorSou
 // The dense form; elements that are not listed are zero.
 Result<Tensor> tensor_from_sparse(const onnx::SparseTensorProto& proto, const TensorSource& source);
 
-// A file that holds one serialized TensorProto. `name`, when given, takes the tensor's own name.
-Result<Tensor> read_tensor_proto_file(const std::string& path, std::string* name = nullptr);
+// What a .pb file of test data is said to hold; the file itself does not tell.
+enum class ProtoKind : uint8_t { kTensor, kSequence, kOptional };
+
+// A file that holds one serialized TensorProto, SequenceProto or OptionalProto. `name`, when given,
+// takes the value's own name.
+Result<AnyValue> read_value_proto_file(const std::string& path, ProtoKind kind,
+                                       std::string* name = nullptr);
 
 }  // namespace stoker

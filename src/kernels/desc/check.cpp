@@ -143,9 +143,10 @@ struct Window {
   int64_t input, kernel, stride, dilation, pad_begin, pad_end;
 };
 
-// Number of window positions; 0 when none fits. All values are at most 2^40, so nothing overflows
+// Number of window positions; 0 when none fits. A pool's window may reach beyond the padded input
+// by less than a stride. All values are at most 2^40, so nothing overflows
 // except the product.
-Result<int64_t> window_count(const Window& w, bool round_up) {
+Result<int64_t> window_count(const Window& w, bool round_up, bool pool) {
   int64_t reach = 0;
   if (w.kernel < 1 || w.kernel > kMaxKernel) {
     return invalid_argument("kernel extent {} is outside of 1..{}", w.kernel, kMaxKernel);
@@ -154,15 +155,16 @@ Result<int64_t> window_count(const Window& w, bool round_up) {
     return invalid_argument("kernel extent {} with dilation {} overflows", w.kernel, w.dilation);
   }
   const int64_t room = w.input + w.pad_begin + w.pad_end - reach - 1;
-  if (room < 0) return int64_t{0};
+  if (room < 0) return pool && room > -w.stride ? int64_t{1} : int64_t{0};
   return (room + (round_up ? w.stride - 1 : 0)) / w.stride + 1;
 }
 
-std::vector<Window> windows_of(const Extents& x, const Extents& kernel, const Extents& strides,
-                               const Extents& dilations, const Extents& pads,
-                               ConvParams::AutoPad auto_pad) {
+std::vector<Window> windows_of(Family family, const Extents& x, const Extents& kernel,
+                               const Extents& strides, const Extents& dilations,
+                               const Extents& pads, ConvParams::AutoPad auto_pad) {
   const Extents spatial(x.begin() + 2, x.end());
-  const Extents resolved = resolve_pads(auto_pad, pads, spatial, kernel, strides, dilations);
+  const Extents resolved =
+      resolve_pads(family, auto_pad, pads, spatial, kernel, strides, dilations);
   std::vector<Window> windows;
   for (size_t d = 0; d < spatial.size(); ++d) {
     windows.push_back({spatial[d], kernel[d], strides[d], dilations[d], resolved[d],
@@ -192,9 +194,9 @@ Status check_family(const Desc& desc, const ConvParams& params) {
   const Extents kernel(w.begin() + 2, w.end());
   STOKER_TRY(check_kernel(kernel));
   Extents y{x[0], filters};
-  for (const Window& window :
-       windows_of(x, kernel, params.strides, params.dilations, params.pads, params.auto_pad)) {
-    STOKER_ASSIGN(const int64_t extent, window_count(window, false));
+  for (const Window& window : windows_of(Family::kConv, x, kernel, params.strides, params.dilations,
+                                         params.pads, params.auto_pad)) {
+    STOKER_ASSIGN(const int64_t extent, window_count(window, false, false));
     y.push_back(extent);
   }
   return check_result(desc, params.epilogue, y);
@@ -216,11 +218,11 @@ Status check_family(const Desc& desc, const PoolParams& params) {
     return invalid_argument("the output is {}, its first dims must be those of {}", shape_text(y),
                             shape_text(x));
   }
-  const auto windows =
-      windows_of(x, params.kernel, params.strides, params.dilations, params.pads, params.auto_pad);
+  const auto windows = windows_of(Family::kPool, x, params.kernel, params.strides, params.dilations,
+                                  params.pads, params.auto_pad);
   for (size_t d = 0; d < windows.size(); ++d) {
     const Window& window = windows[d];
-    STOKER_ASSIGN(const int64_t most, window_count(window, params.ceil_mode));
+    STOKER_ASSIGN(const int64_t most, window_count(window, params.ceil_mode, true));
     // Opsets disagree on whether a last window may begin in the padding behind the input.
     const bool begins_behind =
         most > 0 && (most - 1) * window.stride >= window.input + window.pad_begin;

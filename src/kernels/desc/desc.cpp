@@ -180,7 +180,8 @@ Work desc_work(const Desc& desc) {
   return work;
 }
 
-std::vector<int64_t> resolve_pads(ConvParams::AutoPad auto_pad, const std::vector<int64_t>& pads,
+std::vector<int64_t> resolve_pads(Family family, ConvParams::AutoPad auto_pad,
+                                  const std::vector<int64_t>& pads,
                                   const std::vector<int64_t>& spatial,
                                   const std::vector<int64_t>& kernel,
                                   const std::vector<int64_t>& strides,
@@ -194,10 +195,12 @@ std::vector<int64_t> resolve_pads(ConvParams::AutoPad auto_pad, const std::vecto
     const int64_t dilation = d < dilations.size() ? dilations[d] : 1;
     const int64_t window = (d < kernel.size() ? kernel[d] - 1 : 0) * dilation + 1;
     const int64_t outputs = (spatial[d] + stride - 1) / stride;
-    const int64_t total = std::max<int64_t>(0, (outputs - 1) * stride + window - spatial[d]);
-    const int64_t half = total / 2;
-    resolved[d] = auto_pad == ConvParams::AutoPad::kSameUpper ? half : total - half;
-    resolved[rank + d] = total - resolved[d];
+    const int64_t total = (outputs - 1) * stride + window - spatial[d];
+    const int64_t lower = auto_pad == ConvParams::AutoPad::kSameLower ? 1 : 0;
+    const int64_t skipped = total < 0 && family == Family::kConv ? 1 : 0;
+    resolved[d] = (total + lower + skipped) / 2;
+    // Behind the last window nothing is read, so what is left over there needs no number.
+    resolved[rank + d] = std::max<int64_t>(total - resolved[d], 0);
   }
   return resolved;
 }

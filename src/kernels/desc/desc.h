@@ -116,8 +116,10 @@ struct Work {
 };
 Work desc_work(const Desc& desc);
 
-// Explicit pads (begins then ends) of a conv or pool at the bound input extents.
-std::vector<int64_t> resolve_pads(ConvParams::AutoPad auto_pad, const std::vector<int64_t>& pads,
+// Explicit pads (begins then ends) of a conv or pool at the bound input extents. SAME gives
+// negative ones where the stride exceeds the window.
+std::vector<int64_t> resolve_pads(Family family, ConvParams::AutoPad auto_pad,
+                                  const std::vector<int64_t>& pads,
                                   const std::vector<int64_t>& spatial,
                                   const std::vector<int64_t>& kernel,
                                   const std::vector<int64_t>& strides,

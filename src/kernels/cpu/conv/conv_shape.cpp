@@ -17,8 +17,8 @@ Result<ConvShape> conv_shape(const Desc& desc) {
   std::vector<int64_t> strides = params.strides, dilations = params.dilations;
   strides.resize(static_cast<size_t>(rank), 1);
   dilations.resize(static_cast<size_t>(rank), 1);
-  const auto pads =
-      resolve_pads(params.auto_pad, params.pads, spatial(x), spatial(w), strides, dilations);
+  const auto pads = resolve_pads(Family::kConv, params.auto_pad, params.pads, spatial(x),
+                                 spatial(w), strides, dilations);
   ConvShape s;
   s.spatial_rank = rank;
   s.n = x.dims[0];

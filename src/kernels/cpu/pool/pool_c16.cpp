@@ -69,10 +69,10 @@ void pool_row(const PoolGeometry& g, const PoolParams& p, int64_t row, int64_t v
       const int64_t count = p.count_include_pad
                                 ? g.d.padded_count(od) * g.h.padded_count(oh) * g.w.padded_count(ow)
                                 : d.count() * h.count() * w.count();
-      const float divisor = static_cast<float>(count);
+      const float divisor = static_cast<float>(std::max<int64_t>(count, 1));
       for (int64_t l = 0; l < kLanes; ++l) out[l] = out[l] / divisor;
     }
-    // An empty window leaves -inf or NaN, which the padding lanes must not show.
+    // An empty window leaves -inf, which the padding lanes must not show.
     for (int64_t l = valid; l < kLanes; ++l) out[l] = T(0);
   }
 }

@@ -50,7 +50,8 @@ inline PoolGeometry pool_geometry(const Desc& desc, int64_t planes) {
   const std::vector<int64_t> kernel = p.global ? spatial : p.kernel;
   const size_t rank = spatial.size();
   std::vector<int64_t> pads(2 * rank, 0);
-  if (!p.global) pads = resolve_pads(p.auto_pad, p.pads, spatial, kernel, p.strides, p.dilations);
+  if (!p.global)
+    pads = resolve_pads(Family::kPool, p.auto_pad, p.pads, spatial, kernel, p.strides, p.dilations);
   PoolGeometry g;
   PoolAxis* axes[] = {&g.d, &g.h, &g.w};
   for (size_t i = 0; i < rank; ++i) {

@@ -75,7 +75,7 @@ void pool_row(const PoolGeometry& g, const PoolParams& p, int64_t row, const T* 
         p.count_include_pad ? g.d.padded_count(od) * g.h.padded_count(oh) : d.count() * h.count();
     for (int64_t o = 0; o < w.out; ++o) {
       const int64_t count = outer * (p.count_include_pad ? w.padded_count(o) : w.inside(o).count());
-      out[o] = out[o] / static_cast<float>(count);
+      out[o] = out[o] / static_cast<float>(std::max<int64_t>(count, 1));
     }
   }
 }

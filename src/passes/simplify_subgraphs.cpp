@@ -1,21 +1,22 @@
-// Conditionals: a branch gets its own copy of the source constants that it captures, so that passes
+// Sub-graphs: each gets its own copy of the source constants that it captures, so that passes
 // inside see weights as constants; a conditional whose condition is known becomes its branch.
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
+#include "ir/subgraphs.h"
 #include "passes/fuse.h"
 #include "passes/match.h"
 
 namespace stoker {
 namespace {
 
-// The branch input `index` becomes a constant of the branch.
-void make_constant(Graph& branch, size_t index, const Value& outside) {
-  Value* input = branch.inputs[index];
+// The input `index` of a sub-graph becomes a constant of it.
+void make_constant(Graph& body, size_t index, const Value& outside) {
+  Value* input = body.inputs[index];
   const std::string name = input->name;
-  branch.rename(input, name + "_captured");
-  Value* constant = branch.add_constant(name, *outside.constant, outside.origin);
-  branch.replace_all_uses(input, constant);
+  body.rename(input, name + "_captured");
+  Value* constant = body.add_constant(name, *outside.constant, outside.origin);
+  body.replace_all_uses(input, constant);
 }
 
 bool can_sink(const Node& node, size_t operand) {
@@ -23,26 +24,24 @@ bool can_sink(const Node& node, size_t operand) {
   return value && value->is_constant() && !value->producer;
 }
 
-// Drops the operands that have become constants of the branches.
-Result<int> sink_constants(Graph& graph, Node* node) {
-  std::vector<Value*> kept{node->inputs[0]};
+// Drops the captured operands that have become constants of the sub-graphs.
+int sink_constants(Graph& graph, Node* node) {
+  const Captures first = captures_of(*node);
+  std::vector<Value*> kept;
   std::vector<bool> sunk(node->inputs.size(), false);
   int changes = 0;
-  for (size_t i = 1; i < node->inputs.size(); ++i) {
-    sunk[i] = can_sink(*node, i);
+  for (size_t i = 0; i < node->inputs.size(); ++i) {
+    sunk[i] = i >= first.node && can_sink(*node, i);
     changes += sunk[i];
     if (!sunk[i]) kept.push_back(node->inputs[i]);
   }
   if (changes == 0) return 0;
-  auto& branches = node->subgraphs;
-  for (const auto& branch : branches) {
-    for (size_t i = 1; i < node->inputs.size(); ++i) {
-      if (sunk[i]) make_constant(*branch, i - 1, *node->inputs[i]);
+  for (const auto& body : node->subgraphs) {
+    for (size_t i = first.node; i < node->inputs.size(); ++i) {
+      if (sunk[i]) make_constant(*body, i - first.node + first.body, *node->inputs[i]);
     }
-  }
-  for (const auto& branch : branches) {
-    for (size_t i = node->inputs.size(); i-- > 1;) {
-      if (sunk[i]) branch->erase_unused_input(i - 1);
+    for (size_t i = node->inputs.size(); i-- > first.node;) {
+      if (sunk[i]) body->erase_unused_input(i - first.node + first.body);
     }
   }
   graph.set_inputs(node, kept);
@@ -72,12 +71,12 @@ Result<bool> inline_branch(Graph& graph, Node* node) {
 
 }  // namespace
 
-Result<int> simplify_if(Graph& graph, const PassContext&) {
+Result<int> simplify_subgraphs(Graph& graph, const PassContext&) {
   int changes = 0;
   for (Node* node : node_snapshot(graph)) {
+    if (subgraph_count(*node) == 0 || node->is("fused")) continue;
+    changes += sink_constants(graph, node);
     if (!node->is("if")) continue;
-    STOKER_ASSIGN(const int sunk, sink_constants(graph, node));
-    changes += sunk;
     STOKER_ASSIGN(const bool inlined, inline_branch(graph, node));
     changes += inlined;
   }

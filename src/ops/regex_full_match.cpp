@@ -1,0 +1,137 @@
+// Whether a pattern in RE2's syntax matches the whole string. PCRE2's matcher without backtracking
+// runs it, within limits, so that no pattern takes exponential time.
+// SPDX-License-Identifier: Apache-2.0
+#include <memory>
+
+#define PCRE2_CODE_UNIT_WIDTH 8
+#include <pcre2.h>
+
+#include "ops/re2_pattern.h"
+#include "ops/support.h"
+
+namespace stoker {
+
+namespace {
+
+constexpr size_t kMaxCompiledBytes = size_t{8} << 20;  // as much as RE2 allows by default
+constexpr size_t kMaxWorkspace = size_t{1} << 22;      // ints: about 700,000 states at once
+constexpr uint32_t kMaxDepth = 250;                    // of groups
+
+template <auto Release>
+struct Releaser {
+  template <class T>
+  void operator()(T* p) const {
+    Release(p);
+  }
+};
+using Code = std::unique_ptr<pcre2_code, Releaser<pcre2_code_free>>;
+using CompileContext = std::unique_ptr<pcre2_compile_context, Releaser<pcre2_compile_context_free>>;
+using MatchData = std::unique_ptr<pcre2_match_data, Releaser<pcre2_match_data_free>>;
+
+std::string pcre2_message(int code) {
+  PCRE2_UCHAR text[256] = {};
+  pcre2_get_error_message(code, text, sizeof text);
+  return reinterpret_cast<const char*>(text);
+}
+
+PCRE2_SPTR bytes_of(const std::string& text) { return reinterpret_cast<PCRE2_SPTR>(text.data()); }
+
+Result<Code> compile(const Attributes& attributes) {
+  const std::string re2 = attributes.get_string("pattern");
+  auto pattern = pcre2_pattern(re2);
+  if (!pattern.is_ok()) return pattern.status().at("regex_full_match");
+  const CompileContext context(pcre2_compile_context_create(nullptr));
+  if (!context) return error(StatusCode::kResourceExhausted, "regex_full_match: no memory");
+  pcre2_set_newline(context.get(), PCRE2_NEWLINE_LF);
+  pcre2_set_parens_nest_limit(context.get(), kMaxDepth);
+  int code = 0;
+  PCRE2_SIZE offset = 0;
+  const uint32_t options =
+      PCRE2_UTF | PCRE2_DOLLAR_ENDONLY | PCRE2_NO_AUTO_CAPTURE | PCRE2_NEVER_BACKSLASH_C;
+  Code compiled(
+      pcre2_compile(bytes_of(*pattern), pattern->size(), options, &code, &offset, context.get()));
+  if (!compiled) {
+    return invalid_model("regex_full_match: pattern \"{}\": {} (position {} of \"{}\")", re2,
+                         pcre2_message(code), offset, *pattern);
+  }
+  size_t size = 0;
+  pcre2_pattern_info(compiled.get(), PCRE2_INFO_SIZE, &size);
+  if (size > kMaxCompiledBytes) {
+    return unsupported("regex_full_match: pattern \"{}\" is {} bytes compiled, expected up to {}",
+                       re2, size, kMaxCompiledBytes);
+  }
+  return compiled;
+}
+
+class Matcher {
+ public:
+  static Result<Matcher> create(const Attributes& attributes) {
+    Matcher matcher;
+    STOKER_ASSIGN(matcher.code_, compile(attributes));
+    matcher.data_.reset(pcre2_match_data_create(1, nullptr));
+    if (!matcher.data_) return error(StatusCode::kResourceExhausted, "regex_full_match: no memory");
+    return matcher;
+  }
+
+  Result<bool> operator()(const std::string& text) {
+    for (;;) {
+      const int found = pcre2_dfa_match(code_.get(), bytes_of(text), text.size(), 0,
+                                        PCRE2_ANCHORED | PCRE2_ENDANCHORED, data_.get(), nullptr,
+                                        workspace_.data(), workspace_.size());
+      if (found >= 0) return true;
+      // A string that is not UTF-8 holds a byte that no pattern describes.
+      if (found == PCRE2_ERROR_NOMATCH || is_utf8_error(found)) return false;
+      if (found != PCRE2_ERROR_DFA_WSSIZE || workspace_.size() >= kMaxWorkspace) {
+        return unsupported(
+            "regex_full_match: the pattern is too complex for a string of {} bytes: {}",
+            text.size(), pcre2_message(found));
+      }
+      workspace_.resize(workspace_.size() * 8);
+    }
+  }
+
+ private:
+  static bool is_utf8_error(int code) {
+    return code <= PCRE2_ERROR_UTF8_ERR1 && code >= PCRE2_ERROR_UTF8_ERR21;
+  }
+  Code code_;
+  MatchData data_;
+  std::vector<int> workspace_ = std::vector<int>(1024);
+};
+
+Status infer(InferContext& c) {
+  STOKER_TRY(check_input(c, "regex_full_match", 0, "input", kStrings));
+  if (const auto compiled = compile(c.attributes); !compiled.is_ok()) return compiled.status();
+  c.outputs[0] = c.type(0);
+  c.outputs[0].dtype = DType::kBool;
+  return Status::ok();
+}
+
+Status evaluate(const EvalContext& c) {
+  const TensorView &x = c.inputs[0], &y = c.outputs[0];
+  STOKER_TRY(check_broadcast(y.shape, {&x}));
+  STOKER_ASSIGN(Matcher match, Matcher::create(c.attributes));
+  Status status;
+  for_each_wanted(broadcast_walk(y.shape, {&y, &x}), c.wanted, [&](const int64_t* o) {
+    if (!status.is_ok()) return;
+    const auto found = match((*x.strings)[static_cast<size_t>(o[1])]);
+    if (found.is_ok()) {
+      y.as<bool>()[o[0]] = *found;
+    } else {
+      status = found.status();
+    }
+  });
+  return status;
+}
+
+}  // namespace
+
+extern const Op op_regex_full_match;
+const Op op_regex_full_match = {
+    .name = "regex_full_match",
+    .attributes = {{"pattern", AttributeKind::kString}},
+    .infer = infer,
+    .evaluate = evaluate,
+};
+
+}  // namespace stoker

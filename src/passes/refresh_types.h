@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "ir/graph.h"
+
+namespace stoker {
+
+// Infers every node again, in order. Passes replace values by others whose types know more or name
+// other symbols; afterwards each symbol that a type mentions is one that an input or an earlier
+// node determines. Runs at the end of the pipeline, always: lowering relies on it.
+Status refresh_types(Graph& graph);
+
+}  // namespace stoker
