@@ -118,9 +118,13 @@ class Builder {
     PipelineOptions pipeline;
     pipeline.oracle = &oracle;
     pipeline.verify_each = knobs_.get_bool(Knob::kVerifyPasses);
-    for (const std::string& name : knobs_.get_list(Knob::kDisablePasses))
-      pipeline.disabled.insert(name);
+    bool all = false;
+    for (const std::string& name : knobs_.get_list(Knob::kDisablePasses)) {
+      all |= name == "all";
+      if (name != "all") pipeline.disabled.insert(name);
+    }
     for (const PassEntry& pass : pass_list()) {
+      if (all) pipeline.disabled.insert(std::string(pass.name));
       const KnobInfo* knob = find_knob(pass.knob);
       if (knob && knob->type == KnobType::kBool && !knobs_.get_bool(knob->knob))
         pipeline.disabled.insert(std::string(pass.name));

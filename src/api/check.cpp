@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <exception>
 #include <filesystem>
 
 #include "api/data.h"
@@ -15,11 +14,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::pair<const char*, Metric> kMetrics[] = {{"allclose", Metric::kAllClose},
-                                                       {"max_abs", Metric::kMaxAbs},
-                                                       {"cosine", Metric::kCosine},
-                                                       {"top1", Metric::kTop1},
-                                                       {"range", Metric::kRange}};
+constexpr std::pair<const char*, Metric> kMetrics[] = {
+    {"allclose", Metric::kAllClose}, {"max_abs", Metric::kMaxAbs}, {"cosine", Metric::kCosine},
+    {"top1", Metric::kTop1},         {"range", Metric::kRange},    {"moments", Metric::kMoments}};
 
 // What rounding in the dtype itself explains.
 std::pair<double, double> default_tolerance(DType dtype) {
@@ -87,6 +84,26 @@ double cosine_distance(const Differences& d) {
   return std::max(0.0, 1 - d.dot / std::sqrt(d.norm_a) / std::sqrt(d.norm_b));
 }
 
+// Distance of the means in standard errors, and of the variances likewise (normal theory: a sample
+// variance has a standard error of sqrt(2/n) of itself), whichever is larger.
+double moment_distance(const std::vector<double>& a, const std::vector<double>& b) {
+  if (a.empty()) return 0;
+  const auto n = static_cast<double>(a.size());
+  const auto moments = [n](const std::vector<double>& v) {
+    double mean = 0, square = 0;
+    for (const double x : v) mean += x / n;
+    for (const double x : v) square += (x - mean) * (x - mean) / n;
+    return std::pair(mean, square);
+  };
+  const auto [mean_a, var_a] = moments(a);
+  const auto [mean_b, var_b] = moments(b);
+  if (var_a + var_b == 0) return mean_a == mean_b ? 0 : INFINITY;
+  const double means = std::fabs(mean_a - mean_b) / std::sqrt((var_a + var_b) / n);
+  const double variances = std::fabs(var_a - var_b) / ((var_a + var_b) / 2 * std::sqrt(4 / n));
+  return std::max(means, variances);
+}
+constexpr double kMomentLimit = 4;  // standard errors
+
 void judge(const Tensor& actual, const Tensor& expected, const Tolerance& tolerance,
            OutputComparison& result) {
   const auto [default_atol, default_rtol] = default_tolerance(expected.dtype());
@@ -115,6 +132,10 @@ void judge(const Tensor& actual, const Tensor& expected, const Tolerance& tolera
       result.figure = d.high > d.low ? result.max_abs / (d.high - d.low) : result.max_abs;
       result.limit = rtol;
       break;
+    case Metric::kMoments:
+      result.figure = moment_distance(a, b);
+      result.limit = kMomentLimit;
+      break;
   }
   const bool tops = tolerance.metric == Metric::kTop1;
   result.passed = result.figure <= result.limit && (tops || !d.incomparable);
@@ -141,60 +162,9 @@ bool exactly_equal(const Tensor& actual, const Tensor& expected) {
   return std::equal(a, a + actual.bytes(), b);
 }
 
-// "": passed. Otherwise what went wrong.
-Result<std::string> check_model(const std::string& model_path, const std::string& folder,
-                                const BuildOptions& options, const Tolerance& tolerance) {
-  STOKER_ASSIGN(const Model model, Model::load(model_path));
-  STOKER_ASSIGN(const Engine engine, build(model, options));
-  STOKER_ASSIGN(const auto checks, check_folder(engine, folder, tolerance));
-  for (const DataSetCheck& check : checks) {
-    for (const OutputComparison& output : check.outputs) {
-      if (output.passed) continue;
-      return fmt::format("{}: output '{}': {}", fs::path(check.folder).filename().string(),
-                         output.output, output.reason);
-    }
-  }
-  return std::string();
-}
-
 const char* kind_text(const AnyValue& value) {
   constexpr const char* kNames[] = {"nothing", "a tensor", "a sequence", "a map"};
   return kNames[static_cast<size_t>(value.kind())];
-}
-
-// model.onnx, or the only .onnx file; empty when there is none to choose.
-std::string model_of(const fs::path& folder) {
-  std::error_code fault;
-  if (fs::is_regular_file(folder / "model.onnx", fault)) return (folder / "model.onnx").string();
-  std::string found;
-  for (fs::directory_iterator it(folder, fault), end; !fault && it != end; it.increment(fault)) {
-    if (it->path().extension() != ".onnx") continue;
-    if (!found.empty()) return "";
-    found = it->path().string();
-  }
-  return found;
-}
-
-bool has_data_sets(const fs::path& folder) {
-  std::error_code fault;
-  for (fs::directory_iterator it(folder, fault), end; !fault && it != end; it.increment(fault)) {
-    if (it->path().filename().string().rfind("test_data_set_", 0) == 0) return true;
-  }
-  return false;
-}
-
-std::string guarded_check(const std::string& model, const std::string& folder,
-                          const BuildOptions& options, const Tolerance& tolerance) {
-  // Third parties (protobuf, the standard library out of memory) throw; that is this model's
-  // failure.
-  try {
-    auto problem = check_model(model, folder, options, tolerance);
-    return problem.is_ok() ? *problem
-                           : fmt::format("{}: {}", status_code_name(problem.status().code()),
-                                         problem.status().message());
-  } catch (const std::exception& fault) {
-    return fmt::format("internal: {}", fault.what());
-  }
 }
 
 }  // namespace
@@ -298,34 +268,6 @@ Result<std::vector<DataSetCheck>> check_folder(const Engine& engine, const std::
     checks.push_back(std::move(check));
   }
   return checks;
-}
-
-Result<SuiteReport> check_suite(
-    const std::string& folder, const BuildOptions& options, const Tolerance& tolerance,
-    const std::function<void(const std::string& model, const std::string& problem)>& done) {
-  std::error_code fault;
-  if (!fs::is_directory(folder, fault)) {
-    return Status(StatusCode::kNotFound, fmt::format("'{}' is not a folder", folder));
-  }
-  std::vector<fs::path> folders;
-  for (fs::directory_iterator it(folder, fault), end; !fault && it != end; it.increment(fault)) {
-    std::error_code ignored;
-    if (it->is_directory(ignored)) folders.push_back(it->path());
-  }
-  std::sort(folders.begin(), folders.end());
-  SuiteReport report;
-  for (const fs::path& path : folders) {
-    const std::string model = model_of(path), name = path.filename().string();
-    if (model.empty() || !has_data_sets(path)) {
-      ++report.skipped;
-      continue;
-    }
-    const std::string problem = guarded_check(model, path.string(), options, tolerance);
-    ++(problem.empty() ? report.passed : report.failed);
-    if (!problem.empty()) report.failures.push_back({name, problem});
-    if (done) done(name, problem);
-  }
-  return report;
 }
 
 }  // namespace stoker

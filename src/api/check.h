@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -17,6 +16,7 @@ enum class Metric {
   kCosine,    // 1 - cosine similarity <= rtol
   kTop1,      // the index of the largest element of every row (last dim) is the same
   kRange,     // the largest |a - b| / (largest b - smallest b) <= rtol
+  kMoments,   // mean and variance agree as those of two samples of one distribution do
 };
 std::optional<Metric> metric_from_name(const std::string& name);
 const char* metric_name(Metric metric);
@@ -53,19 +53,5 @@ struct DataSetCheck {
 // Runs every data set of the folder. An error when a set cannot be read or run.
 Result<std::vector<DataSetCheck>> check_folder(const Engine& engine, const std::string& folder,
                                                const Tolerance& tolerance);
-
-struct SuiteFailure {
-  std::string model, reason;
-};
-struct SuiteReport {
-  int passed = 0, failed = 0;
-  int skipped = 0;  // subfolders without a model or without data
-  std::vector<SuiteFailure> failures;
-};
-// Builds and checks the model of every subfolder (model.onnx, or its only .onnx file). A model that
-// fails, for whatever reason, is a line of the report.
-Result<SuiteReport> check_suite(
-    const std::string& folder, const BuildOptions& options, const Tolerance& tolerance,
-    const std::function<void(const std::string& model, const std::string& problem)>& done);
 
 }  // namespace stoker

@@ -23,6 +23,7 @@ constexpr Command kCommands[] = {
     {"inspect", "show what is in a model or engine file", add_inspect},
     {"explain", "show what the build chose for each step, and why", add_explain},
     {"knobs", "list every tunable choice", add_knobs},
+    {"ops", "list every operator, and what runs it", add_ops},
     {"doctor", "show this machine and measure its peaks", add_doctor},
     {"zoo", "write a well-known network with random weights", add_zoo},
 };
@@ -130,8 +131,19 @@ Status apply_environment() {
   return set_log_level(knobs.get_string(Knob::kLogLevel));
 }
 
+// `--json -` means what `--json` means; only bench takes a file there.
+std::vector<std::string> words_of(int count, char** values) {
+  std::vector<std::string> words(values + 1, values + count);
+  if (words.empty() || words[0] == "bench") return words;
+  for (size_t i = 0; i + 1 < words.size(); ++i) {
+    if (words[i] == "--json" && words[i + 1] == "-")
+      words.erase(words.begin() + static_cast<std::ptrdiff_t>(i) + 1);
+  }
+  return words;
+}
+
 int run_program(int count, char** values) {
-  const std::vector<std::string> words(values + 1, values + count);
+  const std::vector<std::string> words = words_of(count, values);
   Console console;
   console.json = std::find(words.begin(), words.end(), "--json") != words.end();
   if (Status status = check_command(words); !status) return console.fail(status);
@@ -149,7 +161,7 @@ int run_program(int count, char** values) {
   }
   if (actions.count(words.front())) console.command = words.front();
   try {
-    app.parse(count, values);
+    app.parse(std::vector<std::string>(words.rbegin(), words.rend()));  // from the last word on
   } catch (const CLI::CallForHelp& call) {
     return app.exit(call);
   } catch (const CLI::CallForVersion& call) {

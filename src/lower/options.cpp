@@ -63,10 +63,17 @@ std::vector<TacticOption> tactic_options(const EngineContents& contents, const P
                                          const PlanStep& step, const TacticRegistry& registry,
                                          bool fixed, std::vector<TacticRefusal>* refusals) {
   // Sizes that depend on data are guesses, first the usual ones, then 1, which broadcasts.
+  // Sizes guessed apart may not fit together, which is no reason to refuse the step.
   SymbolValues symbols = optimum_of(contents);
+  const bool guessed =
+      std::any_of(contents.symbols.begin(), contents.symbols.end(),
+                  [](const PlanSymbol& symbol) { return symbol.kind == PlanSymbol::Kind::kData; });
   for (int attempt = 0; attempt < 2; ++attempt) {
     const auto desc = bind_desc(contents, program, step, symbols);
-    if (desc && check_desc(*desc)) return tactic_options(*desc, registry, fixed, refusals);
+    if (desc && check_desc(*desc)) {
+      auto options = tactic_options(*desc, registry, fixed, refusals);
+      if (!options.empty() || !guessed) return options;
+    }
     for (const PlanSymbol& symbol : contents.symbols) {
       if (symbol.kind == PlanSymbol::Kind::kData) symbols[symbol.name] = 1;
     }

@@ -1,4 +1,4 @@
-// Convolution, pooling, normalization, resizing, recurrence, attention.
+// Convolution, pooling, normalization, resizing, recurrence.
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
@@ -219,10 +219,8 @@ Status import_mean_variance(NodeImporter& node) {
 
 constexpr OnnxOp kOps[] = {
     {"", "AffineGrid", import_same},
-    {"", "Attention", import_same},
     {"", "AveragePool", import_same},
     {"", "BatchNormalization", import_batch_norm},
-    {"", "CausalConvWithState", import_same},
     {"", "Col2Im", import_same},
     {"", "Conv", import_same},
     {"", "ConvTranspose", import_same},
@@ -236,7 +234,6 @@ constexpr OnnxOp kOps[] = {
     {"", "LRN", import_same},
     {"", "LSTM", import_recurrent},
     {"", "LayerNormalization", import_same},
-    {"", "LinearAttention", import_same},
     {"", "LpNormalization", import_same},
     {"", "LpPool", import_same},
     {"", "MaxPool", import_same},
@@ -246,7 +243,6 @@ constexpr OnnxOp kOps[] = {
     {"", "RMSNormalization", import_same},
     {"", "RNN", import_recurrent},
     {"", "Resize", import_resize},
-    {"", "RotaryEmbedding", import_same},
     {"", "SoftmaxCrossEntropyLoss", import_same},
     {"", "Upsample", import_upsample},
 };
