@@ -323,7 +323,7 @@ TEST(CustomOp, InferenceSeesKnownValues) {
   EXPECT_EQ(type_text((*infer(reshape, {{&x}, {&shape, nullptr, &known}}, 1))[0]), "f32[2,3]");
   EXPECT_EQ(type_text((*infer(reshape, {{&x}, {&shape, &constant}}, 1))[0]), "f32[3,2]");
   const auto sequence = ValueType::sequence(DType::kF32);
-  expect_in(infer(same_type, {{&sequence}}, 1).status().message(), "takes tensors only");
+  expect_in(infer(same_type, {{&sequence}}, 1).status().message(), "take tensors only");
 }
 
 TEST(CustomOp, WrongNodesAreRefused) {
