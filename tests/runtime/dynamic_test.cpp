@@ -105,12 +105,12 @@ TEST(Dynamic, WrongInputsAreRefused) {
 constexpr const char* kGrowing = R"(
 graph @g(%trips: i64[], %x: f32[1]) -> (%last: f32[u0], %seen: f32[u1,1]) {
   %last, %seen = loop(%trips, _, %x) {carried=1} : f32[u0], f32[u1,1] name "L"
-    graph @body(%i: i64[], %go: bool[], %l: f32[u2]) -> (%go: bool[], %m: f32[u2+1], %item: f32[1]) {
+    graph @body(%i: i64[], %go: bool[], %l: f32[u2]) -> (%go: bool[], %m: f32[u2+1], %v: f32[1]) {
       %zero = const i64[1] {0}
       %number = cast(%i) {to=f32}
       %axis = const i64[1] {0}
-      %item = unsqueeze(%number, %axis)
-      %m = concat(%l, %item) {axis=0}
+      %v = unsqueeze(%number, %axis)
+      %m = concat(%l, %v) {axis=0}
     }
 }
 )";
