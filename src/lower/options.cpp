@@ -60,17 +60,19 @@ std::vector<TacticOption> tactic_options(const Desc& desc, const TacticRegistry&
 }
 
 std::vector<TacticOption> tactic_options(const EngineContents& contents, const PlanProgram& program,
-                                         const PlanStep& step, const TacticRegistry& registry,
-                                         bool fixed, std::vector<TacticRefusal>* refusals) {
+                                         const PlanStep& step, const SymbolValues& optimum,
+                                         const TacticRegistry& registry, bool fixed,
+                                         std::vector<TacticRefusal>* refusals) {
   // Sizes that depend on data are guesses, first the usual ones, then 1, which broadcasts.
-  SymbolValues symbols = optimum_of(contents);
-  for (int attempt = 0; attempt < 2; ++attempt) {
-    const auto desc = bind_desc(contents, program, step, symbols);
-    if (desc && check_desc(*desc)) return tactic_options(*desc, registry, fixed, refusals);
+  auto desc = bind_desc(contents, program, step, optimum);
+  if (!desc || !check_desc(*desc)) {
+    SymbolValues symbols = optimum;
     for (const PlanSymbol& symbol : contents.symbols) {
       if (symbol.kind == PlanSymbol::Kind::kData) symbols[symbol.name] = 1;
     }
+    desc = bind_desc(contents, program, step, symbols);
   }
+  if (desc && check_desc(*desc)) return tactic_options(*desc, registry, fixed, refusals);
   TacticOption later;
   later.layouts.assign(step.inputs.size() + step.outputs.size(), Layout::kPlain);
   return {later};
