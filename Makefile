@@ -37,6 +37,7 @@ bench-peers: build  ## side by side with ONNX Runtime and OpenVINO
 fuzz:         ## mutated files against the sanitizer build (SECONDS_PER_TARGET=60)
 	@tools/build build-debug -DCMAKE_BUILD_TYPE=Debug -DSTOKER_SANITIZE=ON
 	@.venv/bin/python tools/fuzz.py --stoker build-debug/stoker --seconds $(or $(SECONDS_PER_TARGET),60)
+	@tools/fuzz_targets.sh $(or $(SECONDS_PER_TARGET),60)
 tidy:         ## house rules: layers, sizes, banned calls, dead files
 	@python3 tools/tidy.py
 fmt:          ## clang-format on the C++ files that differ from the last commit
@@ -50,4 +51,4 @@ new-kernel:   ## FAMILY=gemm NAME=x: skeleton of a CPU kernel (2 files)
 new-pattern:  ## NAME=x: skeleton of a fusion pattern (3 files)
 	@python3 tools/new.py pattern "$(NAME)"
 clean:        ## remove the build folders (the environment .venv stays)
-	@rm -rf build build-debug build-tsan
+	@rm -rf build build-debug build-tsan build-fuzz

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-# Writes docs/generated/ from the program itself: knobs and command line. With --check it changes
+# Writes docs/generated/ from the program itself: knobs, operators, command line. With --check it changes
 # nothing and fails when a page is stale, which a test does.
 # SPDX-License-Identifier: Apache-2.0
 import argparse
@@ -42,6 +42,21 @@ def knobs_page(stoker):
     return "\n".join(lines) + "\n"
 
 
+def operators_page(stoker):
+    operators = json.loads(output_of(stoker, "ops", "--json"))["operators"]
+    lines = [HEAD, "# Operators\n",
+             f"{len(operators)} operators are imported, in every opset. `runs by` is what nodes of "
+             "the kind usually become: a kernel family, a region (fused with its neighbours), a "
+             "view (free), the reference evaluation (right, and slow), or a step that is run value "
+             "by value because its sizes or kinds are known only while running. "
+             "`stoker explain MODEL` tells it for each node of a model.\n",
+             "| domain | operator | runs by |", "|---|---|---|"]
+    for row in operators:
+        lines.append("| " + " | ".join(cell(row[key]) for key in
+                                       ("domain", "operator", "runs_by")) + " |")
+    return "\n".join(lines) + "\n"
+
+
 def subcommands(text):
     """Names under the heading of subcommands in CLI11's help."""
     _, _, tail = text.partition("ubcommands:")
@@ -66,7 +81,8 @@ def main():
     parser.add_argument("--check", action="store_true")
     options = parser.parse_args()
     stale = []
-    for name, page in (("knobs.md", knobs_page), ("cli.md", cli_page)):
+    for name, page in (("knobs.md", knobs_page), ("cli.md", cli_page),
+                       ("operators.md", operators_page)):
         path, text = os.path.join(FOLDER, name), page(os.path.abspath(options.stoker))
         old = None
         if os.path.exists(path):

@@ -47,11 +47,12 @@ PUBLIC_HEADER_FOLDERS = ["include/stoker", "src/runtime", "src/api", "src/cli", 
 
 # Header (regular expression) -> folders that may include it.
 VENDOR_HEADERS = [
-    (r"google/protobuf/|onnx/onnx-ml\.pb\.h", ["src/import/onnx", "src/zoo"]),
+    (r"google/protobuf/|onnx/onnx-(ml|data)\.pb\.h", ["src/import/onnx", "src/zoo"]),
     (r"flatbuffers/|engine/engine_generated\.h", ["src/engine"]),
     (r"sqlite3\.h", ["src/tune"]),
     (r"pcre2\.h", ["src/ops"]),
     (r"CLI/", ["src/cli"]),
+    (r"jpeglib\.h|jerror\.h|tiffio\.h|openjpeg\.h|webp/|stb/", ["src/base"]),
     (r"spdlog/", ["src/base"]),
     (r"xxhash\.h", ["src/base"]),
     (r"nlohmann/", ["src/base", "src/engine", "src/plan", "src/runtime", "src/tune", "src/api",
@@ -62,7 +63,7 @@ VENDOR_HEADERS = [
     (r"gtest/|gmock/", []),
     (r"fmt/", ["src"]),
 ]
-GENERATED_HEADERS = {"onnx/onnx-ml.pb.h", "engine/engine_generated.h"}
+GENERATED_HEADERS = {"onnx/onnx-ml.pb.h", "onnx/onnx-data.pb.h", "engine/engine_generated.h"}
 
 LINE_COLUMNS = 100
 FUNCTION_LINES = 70

@@ -1,6 +1,7 @@
 // stoker check: outputs against stored ones, for one model or a folder of models.
 // SPDX-License-Identifier: Apache-2.0
 #include "api/check.h"
+#include "api/suite.h"
 
 #include <CLI/CLI.hpp>
 #include <cmath>

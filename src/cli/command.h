@@ -30,6 +30,7 @@ Action add_check(CLI::App& app);
 Action add_inspect(CLI::App& app);
 Action add_explain(CLI::App& app);
 Action add_knobs(CLI::App& app);
+Action add_ops(CLI::App& app);
 Action add_doctor(CLI::App& app);
 Action add_zoo(CLI::App& app);
 

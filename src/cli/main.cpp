@@ -23,6 +23,7 @@ constexpr Command kCommands[] = {
     {"inspect", "show what is in a model or engine file", add_inspect},
     {"explain", "show what the build chose for each step, and why", add_explain},
     {"knobs", "list every tunable choice", add_knobs},
+    {"ops", "list every operator, and what runs it", add_ops},
     {"doctor", "show this machine and measure its peaks", add_doctor},
     {"zoo", "write a well-known network with random weights", add_zoo},
 };

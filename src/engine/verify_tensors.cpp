@@ -45,7 +45,8 @@ Status check_weight_tensor(const EngineContents& contents, const PlanTensor& ten
 }
 
 Status check_shape_value(const PlanTensor& tensor) {
-  if (!is_integer(tensor.dtype) || dtype_bits(tensor.dtype) < 8) {
+  const bool counts = is_integer(tensor.dtype) || tensor.dtype == DType::kBool;
+  if (!counts || dtype_bits(tensor.dtype) < 8) {
     return corrupt_file("is a shape value of {}, expected whole-byte integers",
                         dtype_name(tensor.dtype));
   }

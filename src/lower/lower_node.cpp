@@ -4,9 +4,20 @@
 
 #include "lower/lowered.h"
 #include "lower/region_builder.h"
+#include "lower/region_ops.h"
 
 namespace stoker {
 namespace {
+
+constexpr std::string_view kViews[] = {"reshape", "flatten", "squeeze", "unsqueeze", "identity"};
+constexpr std::string_view kPools[] = {"max_pool", "average_pool", "global_max_pool",
+                                       "global_average_pool"};
+constexpr std::string_view kCopies[] = {"transpose", "slice", "concat"};
+
+template <size_t N>
+bool stands_in(const std::string_view (&list)[N], std::string_view name) {
+  return std::find(std::begin(list), std::end(list), name) != std::end(list);
+}
 
 bool is_anchor(const Node& node) { return node.is("conv") || node.is("gemm") || node.is("matmul"); }
 
@@ -53,16 +64,9 @@ Result<LoweredStep> lower_fused(const Node& node) {
   return step;
 }
 
-bool is_view(const Node& node) {
-  for (const char* name : {"reshape", "flatten", "squeeze", "unsqueeze", "identity"}) {
-    if (node.is(name)) return true;
-  }
-  return false;
-}
-
 Result<LoweredStep> lower_single(const Node& node) {
-  if (is_view(node) && node.inputs[0]->type.ranked && node.outputs[0]->type.ranked &&
-      node.outputs[0]->type.dtype != DType::kString) {
+  if (stands_in(kViews, node.op->name) && node.inputs[0]->type.ranked &&
+      node.outputs[0]->type.ranked && node.outputs[0]->type.dtype != DType::kString) {
     LoweredStep step;
     step.alias = true;
     step.inputs = {operand_of(node.inputs[0])};
@@ -84,6 +88,17 @@ Result<LoweredStep> lower_single(const Node& node) {
 
 bool NodeGroup::contains(const Node* node) const {
   return std::find(members.begin(), members.end(), node) != members.end();
+}
+
+std::string_view usual_family(const Op& op) {
+  if (!op.evaluate) return op.evaluate_values ? "value by value" : "control flow";
+  if (stands_in(kViews, op.name)) return "view";
+  if (op.name == "conv") return "conv";
+  if (op.name == "gemm" || op.name == "matmul") return "gemm";
+  if (find_region_rule(op.name)) return "region";
+  if (stands_in(kPools, op.name)) return "pool";
+  if (stands_in(kCopies, op.name)) return "copy";
+  return op.name == "gather" ? "gather" : "reference";
 }
 
 Result<LoweredStep> lower_node(const Node& node) {

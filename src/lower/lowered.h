@@ -43,6 +43,11 @@ struct NodeGroup {
   bool contains(const Node* node) const;
 };
 
+// What nodes of an op usually become: a kernel family, "view", "reference" (the slow evaluation),
+// "control flow", or "value by value" where sizes or kinds are known only while running. Operands
+// may decide otherwise (a dtype that no kernel takes).
+std::string_view usual_family(const Op& op);
+
 // Per family; each file says what it takes. A refusal (unsupported) lets the next rule try.
 Result<LoweredStep> lower_conv(const NodeGroup& group);
 Result<LoweredStep> lower_gemm(const NodeGroup& group);

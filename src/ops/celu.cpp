@@ -13,7 +13,7 @@ const Op op_celu = {
         [](const EvalContext& c) {
           const double alpha = c.attributes.get_float("alpha", 1.0);
           return map_float(c, [=](double x) {
-            return std::max(0.0, x) + std::min(0.0, alpha * std::expm1(x / alpha));
+            return x <= 0 ? alpha * std::expm1(x / alpha) : x;  // NaN stays
           });
         },
     .pointwise = true,

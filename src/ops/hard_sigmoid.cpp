@@ -14,7 +14,7 @@ const Op op_hard_sigmoid = {
           const double alpha = c.attributes.get_float("alpha", 0.2f);
           const double beta = c.attributes.get_float("beta", 0.5);
           return map_float(
-              c, [=](double x) { return std::max(0.0, std::min(1.0, alpha * x + beta)); });
+              c, [=](double x) { return std::max(std::min(alpha * x + beta, 1.0), 0.0); });
         },
     .pointwise = true,
 };

@@ -11,7 +11,7 @@ const Op op_hard_swish = {
     .evaluate =
         [](const EvalContext& c) {
           return map_float(
-              c, [](double x) { return x * std::max(0.0, std::min(1.0, x / 6.0 + 0.5)); });
+              c, [](double x) { return x * std::max(std::min(x / 6.0 + 0.5, 1.0), 0.0); });
         },
     .pointwise = true,
 };

@@ -1,5 +1,5 @@
-// Whether a pattern in RE2's syntax matches the whole string. PCRE2's matcher without backtracking
-// runs it, within limits, so that no pattern takes exponential time.
+// Whether a pattern in RE2's syntax matches the whole string. PCRE2 runs it, within limits: a
+// pattern that backtracks beyond them is an error, never a hang.
 // SPDX-License-Identifier: Apache-2.0
 #include <memory>
 
@@ -13,9 +13,9 @@ namespace stoker {
 
 namespace {
 
-constexpr size_t kMaxCompiledBytes = size_t{8} << 20;  // as much as RE2 allows by default
-constexpr size_t kMaxWorkspace = size_t{1} << 22;      // ints: about 700,000 states at once
-constexpr uint32_t kMaxDepth = 250;                    // of groups
+constexpr uint32_t kMaxSteps = 20'000'000;  // for one string: seconds
+constexpr uint32_t kMaxHeapKib = 256 * 1024;
+constexpr uint32_t kMaxDepth = 250;  // of groups
 
 template <auto Release>
 struct Releaser {
@@ -26,6 +26,7 @@ struct Releaser {
 };
 using Code = std::unique_ptr<pcre2_code, Releaser<pcre2_code_free>>;
 using CompileContext = std::unique_ptr<pcre2_compile_context, Releaser<pcre2_compile_context_free>>;
+using MatchContext = std::unique_ptr<pcre2_match_context, Releaser<pcre2_match_context_free>>;
 using MatchData = std::unique_ptr<pcre2_match_data, Releaser<pcre2_match_data_free>>;
 
 std::string pcre2_message(int code) {
@@ -54,12 +55,6 @@ Result<Code> compile(const Attributes& attributes) {
     return invalid_model("regex_full_match: pattern \"{}\": {} (position {} of \"{}\")", re2,
                          pcre2_message(code), offset, *pattern);
   }
-  size_t size = 0;
-  pcre2_pattern_info(compiled.get(), PCRE2_INFO_SIZE, &size);
-  if (size > kMaxCompiledBytes) {
-    return unsupported("regex_full_match: pattern \"{}\" is {} bytes compiled, expected up to {}",
-                       re2, size, kMaxCompiledBytes);
-  }
   return compiled;
 }
 
@@ -69,34 +64,32 @@ class Matcher {
     Matcher matcher;
     STOKER_ASSIGN(matcher.code_, compile(attributes));
     matcher.data_.reset(pcre2_match_data_create(1, nullptr));
-    if (!matcher.data_) return error(StatusCode::kResourceExhausted, "regex_full_match: no memory");
+    matcher.context_.reset(pcre2_match_context_create(nullptr));
+    if (!matcher.data_ || !matcher.context_)
+      return error(StatusCode::kResourceExhausted, "regex_full_match: no memory");
+    pcre2_set_match_limit(matcher.context_.get(), kMaxSteps);
+    pcre2_set_heap_limit(matcher.context_.get(), kMaxHeapKib);
     return matcher;
   }
 
-  Result<bool> operator()(const std::string& text) {
-    for (;;) {
-      const int found = pcre2_dfa_match(code_.get(), bytes_of(text), text.size(), 0,
-                                        PCRE2_ANCHORED | PCRE2_ENDANCHORED, data_.get(), nullptr,
-                                        workspace_.data(), workspace_.size());
-      if (found >= 0) return true;
-      // A string that is not UTF-8 holds a byte that no pattern describes.
-      if (found == PCRE2_ERROR_NOMATCH || is_utf8_error(found)) return false;
-      if (found != PCRE2_ERROR_DFA_WSSIZE || workspace_.size() >= kMaxWorkspace) {
-        return unsupported(
-            "regex_full_match: the pattern is too complex for a string of {} bytes: {}",
-            text.size(), pcre2_message(found));
-      }
-      workspace_.resize(workspace_.size() * 8);
-    }
+  // A string that is not UTF-8 holds bytes that no pattern describes: no match.
+  Result<bool> operator()(const std::string& text) const {
+    const int found = pcre2_match(code_.get(), bytes_of(text), text.size(), 0,
+                                  PCRE2_ANCHORED | PCRE2_ENDANCHORED, data_.get(), context_.get());
+    if (found >= 0) return true;
+    if (found == PCRE2_ERROR_NOMATCH) return false;
+    if (found <= PCRE2_ERROR_UTF8_ERR1 && found >= PCRE2_ERROR_UTF8_ERR21) return false;
+    return unsupported(
+        "regex_full_match: the pattern backtracks too much on a string of {} bytes ({}); write it "
+        "so "
+        "that it matches in one way only",
+        text.size(), pcre2_message(found));
   }
 
  private:
-  static bool is_utf8_error(int code) {
-    return code <= PCRE2_ERROR_UTF8_ERR1 && code >= PCRE2_ERROR_UTF8_ERR21;
-  }
   Code code_;
   MatchData data_;
-  std::vector<int> workspace_ = std::vector<int>(1024);
+  MatchContext context_;
 };
 
 Status infer(InferContext& c) {
@@ -110,7 +103,7 @@ Status infer(InferContext& c) {
 Status evaluate(const EvalContext& c) {
   const TensorView &x = c.inputs[0], &y = c.outputs[0];
   STOKER_TRY(check_broadcast(y.shape, {&x}));
-  STOKER_ASSIGN(Matcher match, Matcher::create(c.attributes));
+  STOKER_ASSIGN(const Matcher match, Matcher::create(c.attributes));
   Status status;
   for_each_wanted(broadcast_walk(y.shape, {&y, &x}), c.wanted, [&](const int64_t* o) {
     if (!status.is_ok()) return;

@@ -179,9 +179,12 @@ Status evaluate(const EvalContext& c) {
       if (axes[d].scale == 1 && axes[d].in == axes[d].out && !crop) continue;
       values = resample(values, shape, d, axes[d], c.attributes);
     }
-    // An integer result rounds to nearest.
+    // As in ONNX Runtime a linear integer result is cut off, seen in f32; others round.
     if (is_integer(y.dtype)) {
-      for (double& v : values) v = std::nearbyint(v);
+      const bool smooth =
+          c.attributes.get_int("antialias") != 0 || c.attributes.get_string("mode", "") != "linear";
+      for (double& v : values)
+        v = smooth ? std::round(v) : std::trunc(static_cast<double>(static_cast<float>(v)));
     }
     from_doubles(values, y);
   }

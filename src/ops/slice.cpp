@@ -14,31 +14,32 @@ struct AxisSlice {
   int64_t start = 0, step = 1, count = 0;
 };
 
-// The rule of ONNX for numbers.
+// The rule of ONNX for numbers: going forward both bounds clamp to [0, extent]; going backward the
+// start clamps to [0, extent - 1] and the end to [-1, extent - 1].
 AxisSlice slice_axis(int64_t extent, int64_t start, int64_t end, int64_t step) {
-  const auto clamp = [&](int64_t v) {
-    if (v < 0)
-      v = v < -extent ? -1 : v + extent;
-    else
-      v = std::min(v, extent);
-    return step > 0 ? std::max<int64_t>(v, 0) : v;
+  const auto clamp = [&](int64_t v, int64_t low, int64_t high) {
+    if (v < 0) v = v < -extent ? -1 : v + extent;
+    return std::min(std::max(v, low), high);
   };
-  const int64_t first = step > 0 ? clamp(start) : std::min(clamp(start), extent - 1),
-                last = clamp(end);
+  const int64_t high = step > 0 ? extent : extent - 1;
+  const int64_t first = clamp(start, 0, high), last = clamp(end, step > 0 ? 0 : -1, high);
   const int64_t distance = step > 0 ? last - first : first - last;
   const uint64_t size = step > 0 ? static_cast<uint64_t>(step) : 0 - static_cast<uint64_t>(step);
   if (distance <= 0) return {std::max<int64_t>(first, 0), step, 0};
   return {first, step, static_cast<int64_t>((static_cast<uint64_t>(distance) + size - 1) / size)};
 }
 
-// A bound clamped to [low, high], as slice_axis does it.
+// A bound of an axis clamped to [low, high], as slice_axis does it.
 std::optional<Dim> clamped(const Dim& extent, const Dim& bound, const Dim& low, const Dim& high) {
   if (bound.is_const() && bound.value() >= kFar) return high;
-  if (bound.is_const() && bound.value() <= -kFar) return low;
-  if (bound == low && low == Dim(0)) return low;
+  const bool far_back = bound.is_const() && bound.value() <= -kFar;
+  const bool to_extent = high == extent;  // otherwise to the last element
+  if (far_back || (bound == low && to_extent))
+    return to_extent || low == Dim(-1) ? low : Dim::min(low, high);
   if (bound == Dim(-1) && low == Dim(-1)) return high;
   const Dim forward = bound == extent || bound == high ? high : Dim::min(bound, high);
-  const Dim from_end = Dim::max(extent + bound, low);
+  const Dim back = Dim::max(extent + bound, low);
+  const Dim from_end = to_extent || low == Dim(-1) ? back : Dim::min(back, high);
   if (surely_not_negative(bound)) return forward;
   if (bound.is_const()) return from_end;
   return select(is_greater(bound, Dim(-1)), forward, from_end);
@@ -53,8 +54,12 @@ std::optional<Dim> symbolic_count(const Dim& extent, const Dim& start, const Dim
     const auto count = symbolic_count(extent, start, end, step < 0 ? -1 : 1);
     return count ? std::optional(Dim::min(*count, Dim(1))) : std::nullopt;
   }
-  const Dim high = step > 0 ? extent : extent - Dim(1), low = Dim(step > 0 ? 0 : -1);
-  const auto first = clamped(extent, start, low, high), last = clamped(extent, end, low, high);
+  const Dim high = step > 0 ? extent : extent - Dim(1);
+  // A start at the last element needs no clamping when the end is far: there is none in an empty
+  // axis, and the distance from -1 to -1 is 0.
+  const auto first =
+      step < 0 && start == Dim(-1) ? std::optional(high) : clamped(extent, start, Dim(0), high);
+  const auto last = clamped(extent, end, Dim(step > 0 ? 0 : -1), high);
   if (!first || !last) return std::nullopt;
   const Dim distance = step > 0 ? *last - *first : *first - *last;
   const Dim covered = surely_not_negative(distance) ? distance : Dim::max(distance, Dim(0));

@@ -7,6 +7,23 @@ namespace stoker {
 
 namespace {
 
+// Parts of ceil(whole / parts) elements; the last ones may be shorter, down to nothing.
+Dims equal_parts(const Dim& whole, int64_t parts) {
+  const Dim size = round_up_div(whole, parts);
+  Dims lengths;
+  Dim left = whole;
+  for (int64_t i = 0; i < parts; ++i) {
+    if (whole.is_const()) {
+      lengths.push_back(Dim::min(size, left));
+    } else {
+      // Of two parts the second is never negative.
+      lengths.push_back(i + 1 < parts ? size : parts < 3 ? left : Dim::max(left, Dim(0)));
+    }
+    left = left - lengths.back();
+  }
+  return lengths;
+}
+
 Status infer(InferContext& c) {
   STOKER_TRY(check_input(c, "split", 0, "input", kAny));
   const ValueType& x = c.type(0);
@@ -37,12 +54,7 @@ Status infer(InferContext& c) {
       return invalid_model("split: num_outputs is {} with {} outputs",
                            c.attributes.get_int("num_outputs"), parts);
     }
-    const Dim size = round_up_div(whole, parts);
-    lengths.assign(parts - 1, size);
-    lengths.push_back(whole - size * Dim(parts - 1));
-    if (lengths.back().is_const() && lengths.back().value() < 0) {
-      return invalid_model("split: extent {} does not split into {} parts", whole.text(), parts);
-    }
+    lengths = equal_parts(whole, parts);
   }
   const auto elements = x.rank() == 1 ? c.elements(0) : std::nullopt;
   size_t start = 0;

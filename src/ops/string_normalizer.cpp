@@ -44,12 +44,12 @@ Status evaluate(ValueContext& c) {
   const Attribute& words = given == c.attributes.all().end() ? none : given->second;
   std::unordered_set<std::string> stop;
   for (const std::string& word : std::get<std::vector<std::string>>(words)) {
-    stop.insert(exact ? word : lower_text(word));
+    stop.insert(exact ? word : in_small_letters(word));
   }
   std::vector<std::string> kept;
   for (const std::string& text : x.strings()) {
-    if (stop.count(exact ? text : lower_text(text))) continue;
-    kept.push_back(action == "LOWER"   ? lower_text(text)
+    if (stop.count(exact ? text : in_small_letters(text))) continue;
+    kept.push_back(action == "LOWER"   ? in_small_letters(text)
                    : action == "UPPER" ? upper_text(text)
                                        : text);
   }

@@ -139,7 +139,7 @@ uint32_t to_lower(uint32_t character) {
 }
 
 std::string upper_text(std::string_view text) { return map_text(text, to_upper); }
-std::string lower_text(std::string_view text) { return map_text(text, to_lower); }
+std::string in_small_letters(std::string_view text) { return map_text(text, to_lower); }
 
 bool is_space(uint32_t c) {
   return (c >= 9 && c <= 13) || (c >= 0x1c && c <= 0x20) || c == 0x85 || c == 0xa0 || c == 0x1680 ||

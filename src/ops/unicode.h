@@ -18,7 +18,7 @@ void append_character(std::string& text, uint32_t character);
 uint32_t to_upper(uint32_t character);
 uint32_t to_lower(uint32_t character);
 std::string upper_text(std::string_view text);
-std::string lower_text(std::string_view text);
+std::string in_small_letters(std::string_view text);
 
 bool is_space(uint32_t character);  // of any script
 

@@ -28,6 +28,13 @@ class SessionState {
       const bool optional = tensor.holds == PlanTensor::Holds::kOptional;
       if (it == inputs.end() && !optional) return missing_input(port.name);
       values.push_back(it == inputs.end() ? AnyValue() : it->second);
+      // A scalar may come as one element of any rank, as other runtimes take it.
+      const bool scalar = tensor.holds == PlanTensor::Holds::kTensor && tensor.ranked &&
+                          tensor.dims.empty();
+      if (scalar && values.back().is_tensor() && values.back().tensor().count() == 1) {
+        STOKER_ASSIGN(Tensor element, values.back().tensor().reshaped({}));
+        values.back() = AnyValue(std::move(element));
+      }
     }
     inputs_ = std::move(values);
     return interpreter_ ? Status::ok() : bind_static(keep_outputs);

@@ -66,11 +66,71 @@ TEST(RandomStream, Moments) {
   EXPECT_NEAR(fourth / kCount, 3, 0.15);
 }
 
-TEST(PortableLog, AgreesWithTheLibrary) {
+// Elements of one drawn tensor.
+std::vector<double> drawn(const char* op, const Attributes& attributes,
+                          const std::vector<AnyValue>& inputs, RandomKey key) {
+  const auto made = evaluate_op_values(*find_op(op), attributes, inputs, 1, key);
+  EXPECT_TRUE(made.is_ok()) << made.status().message();
+  if (!made.is_ok()) return {};
+  const Tensor& tensor = (*made)[0].tensor();
+  std::vector<double> values;
+  for (int64_t i = 0; i < tensor.count(); ++i)
+    values.push_back(load_double(tensor.dtype())(tensor.data(), i));
+  return values;
+}
+
+double mean(const std::vector<double>& values) {
+  double sum = 0;
+  for (const double v : values) sum += v;
+  return sum / static_cast<double>(values.size());
+}
+
+TEST(RandomOps, DrawTheirDistributions) {
+  const std::vector<int64_t> shape = {100, 200};
+  const auto uniform =
+      drawn("random_uniform", {{"shape", shape}, {"low", -2.0}, {"high", 4.0}}, {}, {1, 0});
+  EXPECT_NEAR(mean(uniform), 1, 0.05);
+  for (const double v : uniform) ASSERT_TRUE(v >= -2 && v <= 4);
+  auto normal = drawn("random_normal", {{"shape", shape}, {"mean", 3.0}, {"scale", 2.0}}, {}, {});
+  EXPECT_NEAR(mean(normal), 3, 0.05);
+  for (double& v : normal) v = (v - 3) * (v - 3);
+  EXPECT_NEAR(mean(normal), 4, 0.2);
+  const Tensor p = Tensor::from<float>({20000}, std::vector<float>(20000, 0.3f));
+  EXPECT_NEAR(mean(drawn("bernoulli", {}, {p}, {2, 0})), 0.3, 0.015);
+  // Probabilities 1/8, 2/8, 5/8.
+  const Tensor logits = Tensor::from<float>({1, 3}, {0, std::log(2.0f), std::log(5.0f)});
+  const auto classes = drawn("multinomial", {{"sample_size", int64_t{20000}}}, {logits}, {3, 0});
+  double counts[3] = {};
+  for (const double c : classes) counts[static_cast<size_t>(c)] += 1.0 / 20000;
+  EXPECT_NEAR(counts[0], 0.125, 0.012);
+  EXPECT_NEAR(counts[1], 0.25, 0.015);
+  EXPECT_NEAR(counts[2], 0.625, 0.015);
+}
+
+TEST(RandomOps, RepeatByKeyAndSeed) {
+  const Attributes free = {{"shape", std::vector<int64_t>{4}}};
+  Attributes seeded = free;
+  seeded.set("seed", 2.0);
+  const auto draw = [](const Attributes& attributes, RandomKey key) {
+    return drawn("random_normal", attributes, {}, key);
+  };
+  EXPECT_EQ(draw(free, {1, 1}), draw(free, {1, 1}));
+  EXPECT_NE(draw(free, {1, 1}), draw(free, {1, 2}));
+  EXPECT_NE(draw(free, {1, 1}), draw(free, {2, 1}));
+  EXPECT_EQ(draw(seeded, {1, 1}), draw(seeded, {2, 1}));
+  EXPECT_NE(draw(seeded, {1, 1}), draw(seeded, {1, 2}));
+}
+
+TEST(PortableMath, AgreesWithTheLibrary) {
   for (const double x : {1e-300, 1e-17, 0.1, 0.5, 0.70710678118654752, 0.9999999, 1.0, 1.0000001,
                          1.4142135623730951, 2.0, 3.0, 1e9, 1e300}) {
     EXPECT_NEAR(portable_log(x), std::log(x), 1e-15 * std::max(1.0, std::fabs(std::log(x)))) << x;
   }
+  for (const double x : {-745.0, -700.0, -20.5, -1.0, -0.3, 0.0, 1e-9, 0.5, 1.0, 20.25, 700.0}) {
+    EXPECT_NEAR(portable_exp(x), std::exp(x), 4e-15 * std::exp(x)) << x;
+  }
+  EXPECT_EQ(portable_exp(-1e9), 0);
+  EXPECT_EQ(portable_exp(1e9), HUGE_VAL);
 }
 
 }  // namespace

@@ -37,7 +37,8 @@ def model_of(case):
               for name, value in case.tensors.items() if name not in case.constants]
     weights = [tensor_of(name, case.tensors[name], types[name])
                for name in case.tensors if name in case.constants]
-    outputs = [helper.make_empty_tensor_value_info(name) for name in case.outputs]
+    outputs = [helper.make_tensor_value_info(name, types[name], None) if name in types
+               else helper.make_empty_tensor_value_info(name) for name in case.outputs]
     graph = helper.make_graph(case.nodes, case.name, inputs, outputs, weights)
     opsets = [helper.make_opsetid("", case.opset), helper.make_opsetid("com.microsoft", 1)]
     return helper.make_model(graph, opset_imports=opsets, ir_version=10)
@@ -128,10 +129,14 @@ class Contrib(unittest.TestCase):
         self.check("loose")
 
 
-if __name__ == "__main__":
+def parse_options():
     parser = argparse.ArgumentParser()
     parser.add_argument("--stoker", required=True)
     parser.add_argument("--filter", default="", help="only cases whose name holds this")
     parser.add_argument("--keep", default="", help="folder to leave the models in")
-    OPTIONS, rest = parser.parse_known_args()
+    return parser.parse_known_args()
+
+
+if __name__ == "__main__":
+    OPTIONS, rest = parse_options()
     unittest.main(argv=[sys.argv[0], *rest])

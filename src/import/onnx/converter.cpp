@@ -311,7 +311,7 @@ std::optional<Value*> Converter::lookup(Scope& scope, const std::string& name) {
   if (const auto found = scope.values.find(name); found != scope.values.end()) return found->second;
   if (!scope.outer) return std::nullopt;
   const auto outer = lookup(*scope.outer, name);
-  if (!outer || !*outer) return outer;
+  if (!outer || !*outer || scope.outer->graph == scope.graph) return outer;
   Value* value = nullptr;
   if ((*outer)->is_constant() && !(*outer)->producer) {
     value = scope.graph->add_constant(free_name(*scope.graph, name), *(*outer)->constant,

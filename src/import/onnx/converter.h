@@ -37,7 +37,7 @@ using Bindings = std::map<std::string, const onnx::AttributeProto*>;  // of a fu
 // Names that a body of nodes can see.
 struct Scope {
   Graph* graph = nullptr;
-  Scope* outer = nullptr;  // of a sub-graph: where captured names come from
+  Scope* outer = nullptr;  // of a sub-graph: where captured names come from; inlined: same graph
   const Opsets* opsets = nullptr;
   const Bindings* bindings = nullptr;  // null outside functions
   std::string prefix;                  // of value and node names, from inlining
@@ -71,6 +71,11 @@ class Converter {
   Result<Subgraph> convert_subgraph(const onnx::GraphProto& proto, Scope& outer,
                                     const std::string& name,
                                     std::span<const ValueType> expected = {});
+  // Puts the nodes of a sub-graph into the scope's own graph, `inputs` standing for its inputs;
+  // gives its outputs.
+  Result<std::vector<Value*>> inline_graph(const onnx::GraphProto& proto, Scope& scope,
+                                           const std::string& label,
+                                           const std::vector<Value*>& inputs);
   Result<Tensor> load_tensor(const onnx::TensorProto& proto);
   Result<Tensor> load_sparse(const onnx::SparseTensorProto& proto);
   // `name` names the sizes that the type leaves open.

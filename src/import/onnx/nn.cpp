@@ -1,4 +1,4 @@
-// Convolution, pooling, normalization, resizing, recurrence, attention.
+// Convolution, pooling, normalization, resizing, recurrence.
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
@@ -152,21 +152,6 @@ Status import_recurrent(NodeImporter& node) {
   return import_same(node);
 }
 
-// Opset 20 renamed the modes.
-Status import_grid_sample(NodeImporter& node) {
-  std::string mode = node.get_string("mode", "linear");
-  if (mode == "bilinear") mode = "linear";
-  if (mode == "bicubic") mode = "cubic";
-  return node.finish_same(node.inputs(), {{"mode", mode}});
-}
-
-Status import_roi_align(NodeImporter& node) {
-  const bool old = node.version() < 16;
-  const std::string mode =
-      node.get_string("coordinate_transformation_mode", old ? "output_half_pixel" : "half_pixel");
-  return node.finish_same(node.inputs(), {{"coordinate_transformation_mode", mode}});
-}
-
 // Written out: each group is normalized, then scale and bias apply per group (opset 18) or channel.
 Status import_group_norm(NodeImporter& node) {
   if (find_op("group_normalization") && node.version() >= 21) return import_same(node);
@@ -234,39 +219,30 @@ Status import_mean_variance(NodeImporter& node) {
 
 constexpr OnnxOp kOps[] = {
     {"", "AffineGrid", import_same},
-    {"", "Attention", import_same},
     {"", "AveragePool", import_same},
     {"", "BatchNormalization", import_batch_norm},
-    {"", "CausalConvWithState", import_same},
     {"", "Col2Im", import_same},
     {"", "Conv", import_same},
     {"", "ConvTranspose", import_same},
-    {"", "DeformConv", import_same},
     {"", "Dropout", import_dropout},
     {"", "GRU", import_recurrent},
     {"", "GlobalAveragePool", import_same},
     {"", "GlobalLpPool", import_same},
     {"", "GlobalMaxPool", import_same},
-    {"", "GridSample", import_grid_sample},
     {"", "GroupNormalization", import_group_norm},
     {"", "InstanceNormalization", import_same},
     {"", "LRN", import_same},
     {"", "LSTM", import_recurrent},
     {"", "LayerNormalization", import_same},
-    {"", "LinearAttention", import_same},
     {"", "LpNormalization", import_same},
     {"", "LpPool", import_same},
     {"", "MaxPool", import_same},
-    {"", "MaxRoiPool", import_same},
     {"", "MaxUnpool", import_same},
     {"", "MeanVarianceNormalization", import_mean_variance},
     {"", "NegativeLogLikelihoodLoss", import_same},
-    {"", "NonMaxSuppression", import_same},
     {"", "RMSNormalization", import_same},
     {"", "RNN", import_recurrent},
     {"", "Resize", import_resize},
-    {"", "RoiAlign", import_roi_align},
-    {"", "RotaryEmbedding", import_same},
     {"", "SoftmaxCrossEntropyLoss", import_same},
     {"", "Upsample", import_upsample},
 };

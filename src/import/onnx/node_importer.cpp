@@ -289,6 +289,19 @@ Result<Subgraph> NodeImporter::subgraph(const std::string& attribute,
   return converter_.convert_subgraph(found->g(), scope_, attribute, expected);
 }
 
+Result<std::vector<Value*>> NodeImporter::inlined(const std::string& attribute,
+                                                  const std::vector<Value*>& inputs) {
+  const auto* found = raw(attribute);
+  if (!found || !found->has_g()) {
+    return invalid_model("attribute '{}' is missing, expected a graph", attribute);
+  }
+  auto made = converter_.inline_graph(found->g(), scope_, label_ + "/" + attribute, inputs);
+  if (!made.is_ok() && !made.status().message().empty()) {
+    return made.status().at(fmt::format("attribute '{}'", attribute));
+  }
+  return made;
+}
+
 Status import_same(NodeImporter& node) { return node.finish_same(node.inputs()); }
 
 }  // namespace stoker

@@ -74,6 +74,9 @@ class NodeImporter {
   // The attribute's graph, isolated. `expected`: types of its inputs, for those it does not
   // declare.
   Result<Subgraph> subgraph(const std::string& attribute, std::span<const ValueType> expected = {});
+  // The attribute's graph written out here, with `inputs` as its inputs: its outputs.
+  Result<std::vector<Value*>> inlined(const std::string& attribute,
+                                      const std::vector<Value*>& inputs);
   Graph& graph() { return *scope_.graph; }
 
  private:

@@ -13,12 +13,30 @@ using Key = std::pair<std::string_view, std::string_view>;
 
 // One group a line; each is a file of that name.
 using Group = std::span<const OnnxOp> (*)();
+// clang-format off
 constexpr Group kGroups[] = {
-    math_ops,         nn_ops,           tensor_ops,       reduce_ops,
-    quant_ops,        control_ops,      values_ops,       training_ops,
-    contrib_ops,      contrib_norm_ops, contrib_data_ops, contrib_quant_ops,
-    contrib_bits_ops, contrib_moe_ops,  retired_ops,
+    math_ops,
+    nn_ops,
+    tensor_ops,
+    attention_ops,
+    contrib_attention_ops,
+    contrib_cached_ops,
+    vision_ops,
+    reduce_ops,
+    quant_ops,
+    control_ops,
+    values_ops,
+    ml_ops,
+    training_ops,
+    contrib_ops,
+    contrib_norm_ops,
+    contrib_data_ops,
+    contrib_quant_ops,
+    contrib_bits_ops,
+    contrib_moe_ops,
+    retired_ops,
 };
+// clang-format on
 
 std::map<Key, const OnnxOp*> build_table() {
   std::map<Key, const OnnxOp*> table;
@@ -46,6 +64,14 @@ const OnnxOp* find_onnx_op(std::string_view domain, std::string_view name) {
   static const std::map<Key, const OnnxOp*> table = build_table();
   const auto found = table.find({domain, name});
   return found == table.end() ? nullptr : found->second;
+}
+
+std::vector<const OnnxOp*> all_onnx_ops() {
+  std::vector<const OnnxOp*> ops;
+  for (const Group group : kGroups) {
+    for (const OnnxOp& op : group()) ops.push_back(&op);
+  }
+  return ops;
 }
 
 std::string ir_op_name(std::string_view onnx_name) {

@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "stoker/status.h"
 
@@ -28,12 +29,18 @@ Status import_einsum(NodeImporter& node);
 // Null when the operator is not known.
 const OnnxOp* find_onnx_op(std::string_view domain, std::string_view name);
 
+// Every entry of the tables.
+std::vector<const OnnxOp*> all_onnx_ops();
+
 // "GlobalAveragePool" -> "global_average_pool", "MatMul" -> "matmul".
 std::string ir_op_name(std::string_view onnx_name);
 
 std::span<const OnnxOp> math_ops();
 std::span<const OnnxOp> nn_ops();
 std::span<const OnnxOp> tensor_ops();
+std::span<const OnnxOp> attention_ops();
+std::span<const OnnxOp> contrib_attention_ops();
+std::span<const OnnxOp> contrib_cached_ops();
 std::span<const OnnxOp> reduce_ops();
 std::span<const OnnxOp> quant_ops();
 std::span<const OnnxOp> control_ops();
@@ -46,5 +53,7 @@ std::span<const OnnxOp> contrib_moe_ops();
 std::span<const OnnxOp> retired_ops();
 std::span<const OnnxOp> training_ops();
 std::span<const OnnxOp> values_ops();
+std::span<const OnnxOp> vision_ops();
+std::span<const OnnxOp> ml_ops();
 
 }  // namespace stoker

@@ -215,7 +215,6 @@ constexpr OnnxOp kOps[] = {
     {"", "StringConcat", import_same},
     {"", "StringNormalizer", import_same},
     {"", "StringSplit", import_same},
-    {"", "TensorScatter", import_same},
     {"", "TfIdfVectorizer", import_same},
     {"", "Tile", import_tile},
     {"", "TopK", import_topk},
