@@ -5,6 +5,7 @@
 // descent from two starts (blocked wherever possible, plain everywhere), the cheaper result wins.
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <unordered_map>
 
 #include "lower/lower_graph.h"
 #include "plan/bind.h"
@@ -68,7 +69,7 @@ class LayoutSolver {
     }
     for (size_t s = 0; s < program_.steps.size(); ++s) {
       const PlanStep& step = program_.steps[s];
-      auto options = tactic_options(contents_, program_, step, registry_, false);
+      auto options = tactic_options(contents_, program_, step, symbols, registry_, false);
       if (!allow_blocked_)
         keep(options, [](const TacticOption& o) {
           return std::all_of(o.layouts.begin(), o.layouts.end(),
@@ -185,6 +186,11 @@ class LayoutSolver {
     std::vector<PlanStep> steps;
     std::map<std::pair<int32_t, Layout>, int32_t> copies;
     // Views read their root as plain: when the root is blocked, a plain copy becomes the new root.
+    std::unordered_map<int32_t, std::vector<int32_t>> views;
+    for (size_t t = 0; t < program_.tensors.size(); ++t) {
+      const int32_t alias = program_.tensors[t].alias_of;
+      if (alias >= 0) views[alias].push_back(static_cast<int32_t>(t));
+    }
     for (size_t s = 0; s < options_.size(); ++s) {
       PlanStep step = program_.steps[s];
       const TacticOption& option = chosen(choice_, s);
@@ -203,9 +209,8 @@ class LayoutSolver {
         if (output < 0 || !plain_reader_[static_cast<size_t>(output)]) continue;
         if (program_.tensors[static_cast<size_t>(output)].layout == Layout::kPlain) continue;
         const int32_t plain = in_layout(output, Layout::kPlain, steps, copies);
-        for (PlanTensor& tensor : program_.tensors) {
-          if (tensor.alias_of == output) tensor.alias_of = plain;
-        }
+        for (const int32_t view : views[output])
+          program_.tensors[static_cast<size_t>(view)].alias_of = plain;
         give_out(output, plain);
       }
     }
