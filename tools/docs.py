@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-# Writes docs/generated/ from the program itself: knobs, operators, command line. With --check it changes
-# nothing and fails when a page is stale, which a test does.
+# Writes docs/generated/ from the program itself: knobs, operators, command line. With --check it
+# changes nothing and fails when a page is stale, which a test does.
 # SPDX-License-Identifier: Apache-2.0
 import argparse
 import json

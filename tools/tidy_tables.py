@@ -40,7 +40,8 @@ LAYER_EXTRAS = {
     "src/cli/zoo.cpp": ["zoo"],
 }
 # Public headers that every folder may use; the others are for the facade and its users.
-COMMON_PUBLIC_HEADERS = {"stoker/status.h", "stoker/dtype.h", "stoker/tensor.h", "stoker/value.h"}
+COMMON_PUBLIC_HEADERS = {"stoker/status.h", "stoker/dtype.h", "stoker/tensor.h", "stoker/value.h",
+                         "stoker/custom_op.h"}
 # src/runtime implements the running half of the facade.
 PUBLIC_HEADER_FOLDERS = ["include/stoker", "src/runtime", "src/api", "src/cli", "tests", "bench",
                          "examples"]

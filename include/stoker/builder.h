@@ -13,8 +13,9 @@ class LoadedModel;
 // A network as read from its file. Immutable; copies share it; thread-safe.
 class Model {
  public:
-  // .onnx files. Everything wrong with the file is reported at once.
-  static Result<Model> load(const std::string& path);
+  // .onnx files. Everything wrong with the file is reported at once. Of the knobs only op_libraries
+  // matters: the libraries of custom operators that the model may use; building knows them then.
+  static Result<Model> load(const std::string& path, const KnobList& knobs = {});
   explicit Model(std::shared_ptr<const LoadedModel> impl) : impl_(std::move(impl)) {}
 
   std::vector<TensorInfo> inputs() const;

@@ -44,6 +44,8 @@ struct MemoryUse {
 class Engine {
  public:
   // Reads and verifies an engine file; an untrusted one can be refused but never executes anything.
+  // An engine with custom operators is loaded only if knob op_libraries names the very libraries
+  // that it was built with.
   static Result<Engine> load(const std::string& path, const KnobList& knobs = {});
   explicit Engine(std::shared_ptr<LoadedEngine> impl) : impl_(std::move(impl)) {}
 

@@ -14,6 +14,7 @@
 #include "passes/input_shapes.h"
 #include "passes/pipeline.h"
 #include "runtime/loaded_engine.h"
+#include "runtime/op_libraries.h"
 #include "tune/contest.h"
 #include "tune/timing_cache.h"
 
@@ -59,6 +60,8 @@ class Builder {
     for (const auto& [name, value] : options_.knobs) STOKER_TRY(knobs_.set(name, value));
     STOKER_TRY(set_log_level(knobs_.get_string(Knob::kLogLevel)));
     STOKER_ASSIGN(runtime_, runtime_options(options_.knobs));
+    const OpLibraries& libraries = model_.op_libraries;
+    runtime_.op_libraries.insert(runtime_.op_libraries.end(), libraries.begin(), libraries.end());
     STOKER_TRY(choose_device());
     if (!options_.decisions.empty()) {
       STOKER_ASSIGN(decisions_, parse_decisions(options_.decisions));
@@ -185,6 +188,7 @@ class Builder {
     manifest.model_hash = model_.hash;
     manifest.device = options_.device;
     manifest.route = knobs_.effective_route();
+    manifest.op_libraries = used_op_libraries(contents_);
     for (const std::string& text : options_.shapes)
       manifest.options["shapes"] += (manifest.options["shapes"].empty() ? "" : " ") + text;
     if (!options_.lean) contents_.graph_text = print(*graph_);
@@ -228,9 +232,14 @@ class Builder {
 
 }  // namespace
 
-Result<Model> Model::load(const std::string& path) {
+Result<Model> Model::load(const std::string& path, const KnobList& knobs) {
   auto model = std::make_shared<LoadedModel>();
-  STOKER_ASSIGN(model->imported, import_onnx_file(path));
+  STOKER_ASSIGN(KnobSet set, KnobSet::from_environment());
+  for (const auto& [name, value] : knobs) STOKER_TRY(set.set(name, value));
+  ImportOptions options;
+  STOKER_ASSIGN(options.op_libraries, load_op_libraries(set.get_string(Knob::kOpLibraries)));
+  STOKER_ASSIGN(model->imported, import_onnx_file(path, options));
+  model->op_libraries = std::move(options.op_libraries);
   STOKER_ASSIGN(const Tensor bytes, read_file(path, ImportLimits{}.max_file_bytes));
   model->path = path;
   model->hash = content_hash(

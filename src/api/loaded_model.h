@@ -11,7 +11,8 @@ class LoadedModel {
  public:
   ImportedModel imported;
   std::string path;
-  std::string hash;  // content hash of the file
+  std::string hash;          // content hash of the file
+  OpLibraries op_libraries;  // that its custom operators come from
 };
 
 }  // namespace stoker

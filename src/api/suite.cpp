@@ -56,7 +56,7 @@ class TemporaryFile {
 // "": passed. Otherwise what went wrong.
 Result<std::string> check_model(const std::string& model_path, const std::string& folder,
                                 const BuildOptions& options, const Tolerance& tolerance) {
-  STOKER_ASSIGN(const Model model, Model::load(model_path));
+  STOKER_ASSIGN(const Model model, Model::load(model_path, options.knobs));
   const TemporaryFile file;
   {
     STOKER_ASSIGN(const Engine built, build(model, options));

@@ -39,7 +39,8 @@ Result<int> inspect_engine(const InspectArguments& arguments, Console& console) 
 Result<int> run_inspect(const InspectArguments& arguments, Console& console) {
   STOKER_TRY(check_model_options(arguments.model));
   if (arguments.model.is_engine()) return inspect_engine(arguments, console);
-  auto model = Model::load(arguments.model.path);
+  STOKER_ASSIGN(const KnobList knobs, knob_list(arguments.model));
+  auto model = Model::load(arguments.model.path, knobs);
   if (!model) return model.status();
   if (console.json) {
     Json report = Json::parse(model_json(*model));
@@ -57,6 +58,7 @@ Result<int> run_inspect(const InspectArguments& arguments, Console& console) {
 Action add_inspect(CLI::App& app) {
   auto arguments = std::make_shared<InspectArguments>();
   app.add_option("MODEL", arguments->model.path, "an .onnx or .engine file")->required();
+  add_op_library_option(app, arguments->model);
   app.add_flag("--verbose", arguments->model.verbose, "of an engine: everything");
   app.add_flag("--graph", arguments->graph, "of an .onnx file: the graph as text");
   return [arguments](Console& console) { return run_inspect(*arguments, console); };

@@ -122,6 +122,7 @@ std::shared_ptr<ModelOptions> add_model_options(CLI::App& app, bool required) {
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   app.add_option("--threads", options->threads, "worker threads; 0 takes all CPUs");
+  add_op_library_option(app, *options);
   app.add_option("--precision", options->precision, "keep: the model's own dtypes");
   app.add_option("--decisions", options->decisions, "file of choices to follow instead of timing");
   app.add_option("--dump-after", options->dump_after, "print the graph after this pass, or all");
@@ -134,6 +135,13 @@ std::shared_ptr<ModelOptions> add_model_options(CLI::App& app, bool required) {
   app.add_option("--time-budget", options->time_budget)->group("");
   app.add_option("--opt-level", options->opt_level)->group("");
   return options;
+}
+
+void add_op_library_option(CLI::App& app, ModelOptions& options) {
+  app.add_option("--op-library", options.op_libraries,
+                 "a shared library of custom operators, repeatable")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
 }
 
 Status check_model_options(const ModelOptions& options) {
@@ -179,6 +187,13 @@ Result<KnobList> knob_list(const ModelOptions& options) {
     }
     STOKER_TRY(add(text.substr(0, equals), text.substr(equals + 1)));
   }
+  for (const std::string& path : options.op_libraries) {
+    if (path.empty() || path.find(':') != std::string::npos)
+      return invalid_argument("--op-library '{}': expected a file name without ':'", path);
+    // Beside those that a route or knob names.
+    const std::string before = set.get_string(Knob::kOpLibraries);
+    STOKER_TRY(add("op_libraries", before.empty() ? path : before + ":" + path));
+  }
   if (options.threads) STOKER_TRY(add("threads", std::to_string(*options.threads)));
   if (!options.dump_after.empty()) STOKER_TRY(add("dump_after", options.dump_after));
   if (!options.stop_after.empty()) STOKER_TRY(add("stop_after", options.stop_after));
@@ -220,7 +235,7 @@ Result<OpenedEngine> open_engine(const ModelOptions& options, Console& console,
       console.print("# after {}\n{}\n", pass, text);
     }
   };
-  auto model = Model::load(options.path);
+  auto model = Model::load(options.path, build_settings.knobs);
   if (!model) {
     const Status& status = model.status();
     const bool named = status.message().find(options.path) != std::string::npos;

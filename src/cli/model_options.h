@@ -18,7 +18,7 @@ namespace stoker::cli {
 
 struct ModelOptions {
   std::string path;
-  std::vector<std::string> shapes, routes, knobs;
+  std::vector<std::string> shapes, routes, knobs, op_libraries;
   std::string device = "cpu", precision = "keep";
   std::optional<int> threads;
   std::string decisions, save_decisions, dump_after, stop_after;
@@ -30,6 +30,8 @@ struct ModelOptions {
 
 // MODEL may be left out when `required` is false; what it may be says `help`.
 std::shared_ptr<ModelOptions> add_model_options(CLI::App& app, bool required = true);
+
+void add_op_library_option(CLI::App& app, ModelOptions& options);
 
 // Options that this version does not have, or that have no effect on this kind of file.
 Status check_model_options(const ModelOptions& options);

@@ -67,6 +67,9 @@ Manifest Decoder::manifest(const fb::Manifest* m) {
   result.device = text(m->device());
   result.options = pairs(m->options());
   result.route = text(m->route());
+  result.op_libraries = tables(m->op_libraries(), [&](const fb::UsedLibrary& l) {
+    return UsedLibrary{text(l.name()), text(l.version()), text(l.hash())};
+  });
   return result;
 }
 

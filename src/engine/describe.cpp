@@ -54,6 +54,10 @@ std::string manifest_text(const Manifest& manifest) {
       shown(manifest.library_version));
   for (const auto& [key, value] : manifest.options)
     text += fmt::format("option         {}={}\n", shown(key), shown(value));
+  for (const UsedLibrary& library : manifest.op_libraries) {
+    text += fmt::format("op library     {} {} ({})\n", shown(library.name), shown(library.version),
+                        shown(library.hash));
+  }
   return text + fmt::format("route          {}\n", shown(manifest.route));
 }
 

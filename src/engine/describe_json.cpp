@@ -128,6 +128,11 @@ std::string describe_engine_json(const EngineContents& contents) {
                  {"device", manifest.device},
                  {"options", manifest.options},
                  {"route", manifest.route}}}};
+  json["op_libraries"] = Json::array();
+  for (const UsedLibrary& library : manifest.op_libraries) {
+    json["op_libraries"].push_back(
+        {{"name", library.name}, {"version", library.version}, {"hash", library.hash}});
+  }
   const Result<std::string> digest = engine_digest(contents);
   json["digest"] = digest.is_ok() ? Json(*digest) : Json(nullptr);
   json["symbols"] = Json::array();

@@ -25,7 +25,11 @@ Offset<fb::Manifest> Encoder::manifest(const Manifest& m) {
   const uint32_t device = text(m.device);
   const auto options = pairs(m.options);
   const uint32_t route = text(m.route);
-  return fb::CreateManifest(b_, version, name, hash, device, options, route);
+  const auto libraries = tables<fb::UsedLibrary>(m.op_libraries, [&](const UsedLibrary& l) {
+    const uint32_t library = text(l.name), release = text(l.version), content = text(l.hash);
+    return fb::CreateUsedLibrary(b_, library, release, content);
+  });
+  return fb::CreateManifest(b_, version, name, hash, device, options, route, libraries);
 }
 
 Offset<fb::Symbol> Encoder::symbol(const PlanSymbol& s) {

@@ -130,13 +130,22 @@ struct PlanWeight {
   Tensor bytes;  // kNone: the canonical tensor itself; otherwise u8[packed bytes]
 };
 
+// A library of custom operators that the engine's steps call; its loader must have been given the
+// same one.
+struct UsedLibrary {
+  std::string name, version;
+  std::string hash;  // content hash of its file
+  friend bool operator==(const UsedLibrary&, const UsedLibrary&) = default;
+};
+
 struct Manifest {
   std::string library_version;
   std::string model_name;
   std::string model_hash;                      // content hash of the source file
   std::string device;                          // "cpu"
   std::map<std::string, std::string> options;  // build options that enter the engine key
-  std::string route;  // full effective route: every knob that enters the key
+  std::string route;                      // full effective route: every knob that enters the key
+  std::vector<UsedLibrary> op_libraries;  // sorted by name, version and hash
 };
 
 // Figures of this build and this machine; outside the digest.

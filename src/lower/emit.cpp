@@ -2,7 +2,7 @@
 #include "lower/emit.h"
 
 #include <algorithm>
-#include <functional>
+#include <unordered_map>
 
 namespace stoker {
 
@@ -113,6 +113,7 @@ Status Emitter::step(const LoweredStep& lowered) {
     if (kind == PlanTensor::Kind::kTemporary || kind == PlanTensor::Kind::kInput) {
       const int32_t id = add_tensor(lowered.outputs[0], PlanTensor::Kind::kTemporary);
       program_.tensors[static_cast<size_t>(id)].alias_of = root;
+      viewed_.insert(root);
       return Status::ok();
     }
     return internal_error("'{}' is a view of a constant", lowered.name);
@@ -129,9 +130,7 @@ Status Emitter::output(const std::string& name, const Value* value) {
   STOKER_ASSIGN(const int32_t id, tensor_of(operand_of(value)));
   PlanTensor& tensor = program_.tensors[static_cast<size_t>(id)];
   const bool free = tensor.kind == PlanTensor::Kind::kTemporary && tensor.alias_of < 0;
-  const bool aliased = std::any_of(program_.tensors.begin(), program_.tensors.end(),
-                                   [&](const PlanTensor& other) { return other.alias_of == id; });
-  if (free && !aliased) {
+  if (free && !viewed_.count(id)) {
     tensor.kind = PlanTensor::Kind::kOutput;
     program_.outputs.push_back({name, id});
     return Status::ok();
@@ -185,22 +184,30 @@ Params whole_copy(const PlanTensor& tensor) {
 
 WeightRecipe recipe_of(const Value* value) {
   WeightRecipe recipe;
-  // Sources are numbered first, so the nodes are collected before operands get their numbers.
+  // Sources are numbered first, so the nodes are collected before operands get their numbers. A
+  // value is met twice: before and after those that it is made of.
   std::vector<const Node*> nodes;
   std::vector<const Value*> sources;
-  std::set<const Value*> seen;
-  const std::function<void(const Value*)> visit = [&](const Value* v) {
-    if (!v || !seen.insert(v).second) return;
+  std::unordered_set<const Value*> seen;
+  std::unordered_set<const Node*> entered;
+  std::vector<std::pair<const Value*, bool>> open{{value, false}};
+  while (!open.empty()) {
+    const auto [v, finished] = open.back();
+    open.pop_back();
+    if (finished) {
+      nodes.push_back(v->producer);
+      continue;
+    }
+    if (!v || !seen.insert(v).second) continue;
     if (!v->producer) {
       sources.push_back(v);
-      return;
+    } else if (entered.insert(v->producer).second) {
+      open.emplace_back(v, true);
+      const auto& inputs = v->producer->inputs;
+      for (size_t i = inputs.size(); i-- > 0;) open.emplace_back(inputs[i], false);
     }
-    for (const Value* input : v->producer->inputs) visit(input);
-    for (const Value* output : v->producer->outputs) seen.insert(output);
-    nodes.push_back(v->producer);
-  };
-  visit(value);
-  std::map<const Value*, int32_t> number;
+  }
+  std::unordered_map<const Value*, int32_t> number;
   for (const Value* source : sources) {
     number[source] = static_cast<int32_t>(number.size());
     recipe.sources.push_back(source->origin.empty() ? source->name : source->origin);

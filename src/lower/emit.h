@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <unordered_set>
+
 #include "lower/lower_graph.h"
 #include "lower/lowered.h"
 
@@ -49,6 +51,7 @@ class Emitter {
   const std::string prefix_;
   PlanProgram program_;
   std::map<const Value*, int32_t> tensors_;
+  std::unordered_set<int32_t> viewed_;  // tensors that views lie in
 };
 
 // Parameters of a step that copies the tensor whole; scalars and sub-byte elements, which the copy

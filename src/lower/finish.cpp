@@ -36,6 +36,7 @@ class WeightPacker {
   WeightPacker(EngineContents& contents, const TacticRegistry& registry)
       : contents_(contents),
         registry_(registry),
+        optimum_(optimum_of(contents)),
         canonical_count_(static_cast<int32_t>(contents.weights.size())) {}
 
   Status run() {
@@ -93,7 +94,8 @@ class WeightPacker {
   // The chosen tactic at the sizes that it was chosen for.
   Result<TacticOption> option_of(const PlanProgram& program, const PlanStep& step,
                                  const Tactic* tactic) const {
-    for (TacticOption& option : tactic_options(contents_, program, step, registry_, true)) {
+    for (TacticOption& option :
+         tactic_options(contents_, program, step, optimum_, registry_, true)) {
       if (option.tactic == tactic) return std::move(option);
     }
     return internal_error("step '{}': {} does not take its layouts any more", step.name,
@@ -146,6 +148,7 @@ class WeightPacker {
 
   EngineContents& contents_;
   const TacticRegistry& registry_;
+  const SymbolValues optimum_;
   const int32_t canonical_count_;
   std::map<std::string, int32_t> made_;
   std::map<int32_t, int32_t> tensors_;  // of the present program: weight -> tensor

@@ -5,6 +5,7 @@
 // descent from two starts (blocked wherever possible, plain everywhere), the cheaper result wins.
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <unordered_map>
 
 #include "lower/lower_graph.h"
 #include "plan/bind.h"
@@ -59,22 +60,21 @@ class LayoutSolver {
       if (tensor.alias_of >= 0) plain_reader_[root(static_cast<int32_t>(t))] = true;
       if (tensor.kind == PlanTensor::Kind::kOutput) plain_reader_[t] = true;
       if (tensor.kind == PlanTensor::Kind::kWeight) continue;
-      STOKER_ASSIGN(const auto dims, evaluate_dims(tensor.dims, symbols));
-      STOKER_ASSIGN(const int64_t count, element_count(dims));
-      copy_cost_[t] =
-          2.0 * static_cast<double>(count) * dtype_bits(tensor.dtype) / 8 / kBytesPerSecond +
-          kCopyOverhead;
+      // Guessed sizes need not fit each other.
+      const auto dims = evaluate_dims(tensor.dims, symbols);
+      const auto count = dims ? element_count(*dims) : Result<int64_t>(dims.status());
+      copy_cost_[t] = 2.0 * static_cast<double>(count ? *count : 0) * dtype_bits(tensor.dtype) / 8 /
+                          kBytesPerSecond +
+                      kCopyOverhead;
     }
     for (size_t s = 0; s < program_.steps.size(); ++s) {
       const PlanStep& step = program_.steps[s];
-      auto options = tactic_options(contents_, program_, step, registry_, false);
+      auto options = tactic_options(contents_, program_, step, symbols, registry_, false);
       if (!allow_blocked_)
         keep(options, [](const TacticOption& o) {
           return std::all_of(o.layouts.begin(), o.layouts.end(),
                              [](Layout l) { return l == Layout::kPlain; });
         });
-      // A tensor that is the caller's memory stays plain, and so does a view.
-      keep(options, [&](const TacticOption& o) { return writes_plain_outputs(step, o); });
       if (const auto it = decisions_.find(step.name); it != decisions_.end()) {
         auto decided = options;
         keep(decided, [&](const TacticOption& o) { return o.layouts == it->second; });
@@ -99,15 +99,6 @@ class LayoutSolver {
     options.erase(std::remove_if(options.begin(), options.end(),
                                  [&](const TacticOption& o) { return !predicate(o); }),
                   options.end());
-  }
-
-  bool writes_plain_outputs(const PlanStep& step, const TacticOption& option) const {
-    for (size_t i = 0; i < step.outputs.size(); ++i) {
-      if (step.outputs[i] < 0 || option.layouts[step.inputs.size() + i] == Layout::kPlain) continue;
-      if (program_.tensors[static_cast<size_t>(step.outputs[i])].kind == PlanTensor::Kind::kOutput)
-        return false;
-    }
-    return true;
   }
 
   // The layout in which a tensor exists: its producer's choice; inputs and views are plain.
@@ -195,6 +186,11 @@ class LayoutSolver {
     std::vector<PlanStep> steps;
     std::map<std::pair<int32_t, Layout>, int32_t> copies;
     // Views read their root as plain: when the root is blocked, a plain copy becomes the new root.
+    std::unordered_map<int32_t, std::vector<int32_t>> views;
+    for (size_t t = 0; t < program_.tensors.size(); ++t) {
+      const int32_t alias = program_.tensors[t].alias_of;
+      if (alias >= 0) views[alias].push_back(static_cast<int32_t>(t));
+    }
     for (size_t s = 0; s < options_.size(); ++s) {
       PlanStep step = program_.steps[s];
       const TacticOption& option = chosen(choice_, s);
@@ -213,13 +209,24 @@ class LayoutSolver {
         if (output < 0 || !plain_reader_[static_cast<size_t>(output)]) continue;
         if (program_.tensors[static_cast<size_t>(output)].layout == Layout::kPlain) continue;
         const int32_t plain = in_layout(output, Layout::kPlain, steps, copies);
-        for (PlanTensor& tensor : program_.tensors) {
-          if (tensor.alias_of == output) tensor.alias_of = plain;
-        }
+        for (const int32_t view : views[output])
+          program_.tensors[static_cast<size_t>(view)].alias_of = plain;
+        give_out(output, plain);
       }
     }
     program_.steps = std::move(steps);
     order_views();
+  }
+
+  // The caller's memory is plain: a blocked output becomes a temporary, its plain copy the output.
+  void give_out(int32_t blocked, int32_t plain) {
+    PlanTensor& tensor = program_.tensors[static_cast<size_t>(blocked)];
+    if (tensor.kind != PlanTensor::Kind::kOutput) return;
+    tensor.kind = PlanTensor::Kind::kTemporary;
+    program_.tensors[static_cast<size_t>(plain)].kind = PlanTensor::Kind::kOutput;
+    for (PlanPort& port : program_.outputs) {
+      if (port.tensor == blocked) port.tensor = plain;
+    }
   }
 
   int32_t in_layout(int32_t tensor, Layout layout, std::vector<PlanStep>& steps,

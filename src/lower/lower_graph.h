@@ -48,11 +48,11 @@ struct TacticRefusal {
 std::vector<TacticOption> tactic_options(const Desc& desc, const TacticRegistry& registry,
                                          bool fixed,
                                          std::vector<TacticRefusal>* refusals = nullptr);
-// Options of a step at the optimum shape. `fixed`: only those with the layouts that the tensors
-// have now.
+// Options of a step at the optimum shape, `optimum_of(contents)`. `fixed`: only those with the
+// layouts that the tensors have now.
 std::vector<TacticOption> tactic_options(const EngineContents& contents, const PlanProgram& program,
-                                         const PlanStep& step, const TacticRegistry& registry,
-                                         bool fixed,
+                                         const PlanStep& step, const SymbolValues& optimum,
+                                         const TacticRegistry& registry, bool fixed,
                                          std::vector<TacticRefusal>* refusals = nullptr);
 
 // Layouts decided earlier, by step name: inputs, then outputs. Steps that are not listed are free.

@@ -65,8 +65,8 @@ Result<LoweredStep> lower_fused(const Node& node) {
 }
 
 Result<LoweredStep> lower_single(const Node& node) {
-  if (stands_in(kViews, node.op->name) && node.inputs[0]->type.ranked && node.outputs[0]->type.ranked &&
-      node.outputs[0]->type.dtype != DType::kString) {
+  if (stands_in(kViews, node.op->name) && node.inputs[0]->type.ranked &&
+      node.outputs[0]->type.ranked && node.outputs[0]->type.dtype != DType::kString) {
     LoweredStep step;
     step.alias = true;
     step.inputs = {operand_of(node.inputs[0])};

@@ -60,23 +60,29 @@ std::vector<TacticOption> tactic_options(const Desc& desc, const TacticRegistry&
 }
 
 std::vector<TacticOption> tactic_options(const EngineContents& contents, const PlanProgram& program,
-                                         const PlanStep& step, const TacticRegistry& registry,
-                                         bool fixed, std::vector<TacticRefusal>* refusals) {
-  // Sizes that depend on data are guesses, first the usual ones, then 1, which broadcasts.
-  // Sizes guessed apart may not fit together, which is no reason to refuse the step.
-  SymbolValues symbols = optimum_of(contents);
-  const bool guessed =
-      std::any_of(contents.symbols.begin(), contents.symbols.end(),
-                  [](const PlanSymbol& symbol) { return symbol.kind == PlanSymbol::Kind::kData; });
-  for (int attempt = 0; attempt < 2; ++attempt) {
+                                         const PlanStep& step, const SymbolValues& optimum,
+                                         const TacticRegistry& registry, bool fixed,
+                                         std::vector<TacticRefusal>* refusals) {
+  // Sizes may be guesses that do not fit each other, which is no reason to refuse the step: first
+  // those that depend on data are taken as 1, which broadcasts, then all of them.
+  bool guessed = false;
+  const auto options_at =
+      [&](const SymbolValues& symbols) -> std::optional<std::vector<TacticOption>> {
     const auto desc = bind_desc(contents, program, step, symbols);
-    if (desc && check_desc(*desc)) {
-      auto options = tactic_options(*desc, registry, fixed, refusals);
-      if (!options.empty() || !guessed) return options;
-    }
+    if (!desc || !check_desc(*desc)) return std::nullopt;
+    auto options = tactic_options(*desc, registry, fixed, refusals);
+    if (options.empty() && guessed) return std::nullopt;
+    return options;
+  };
+  if (auto options = options_at(optimum)) return std::move(*options);
+  SymbolValues symbols = optimum;
+  for (const bool all : {false, true}) {
     for (const PlanSymbol& symbol : contents.symbols) {
-      if (symbol.kind == PlanSymbol::Kind::kData) symbols[symbol.name] = 1;
+      if (!all && symbol.kind != PlanSymbol::Kind::kData) continue;
+      symbols[symbol.name] = std::max<int64_t>(symbol.min, 1);
+      guessed = true;
     }
+    if (auto options = options_at(symbols)) return std::move(*options);
   }
   TacticOption later;
   later.layouts.assign(step.inputs.size() + step.outputs.size(), Layout::kPlain);

@@ -205,6 +205,39 @@ Status emit_gelu(Builder& b, const Node& node) {
   return Status::ok();
 }
 
+Status emit_swish(Builder& b, const Node& node) {
+  const DType dtype = out_dtype(node);
+  STOKER_TRY(require_float(dtype));
+  STOKER_ASSIGN(const int x, b.of(node.inputs[0]));
+  const double alpha = node.attributes.get_float("alpha", 1.0);
+  const int scaled = alpha == 1 ? x : b.emit(RegionOp::kMul, dtype, x, b.constant(dtype, alpha));
+  b.define(node.outputs[0],
+           b.emit(RegionOp::kMul, dtype, x, b.emit(RegionOp::kSigmoid, dtype, scaled)));
+  return Status::ok();
+}
+
+// tanh(log(1 + exp(x))) = n / (n + m) with e = exp(-|x|): n = 1 + 2e and m = 2e^2 for x >= 0,
+// n = e(e + 2) and m = 2 below. Nothing overflows or cancels.
+Status emit_mish(Builder& b, const Node& node) {
+  const DType dtype = out_dtype(node);
+  STOKER_TRY(require_float(dtype));
+  STOKER_ASSIGN(const int x, b.of(node.inputs[0]));
+  const int one = b.constant(dtype, 1), two = b.constant(dtype, 2);
+  const int e = b.emit(RegionOp::kExp, dtype,
+                       b.emit(RegionOp::kNeg, dtype, b.emit(RegionOp::kAbs, dtype, x)));
+  const int twice = b.emit(RegionOp::kMul, dtype, e, two);
+  const int square = b.emit(RegionOp::kMul, dtype, e, e);
+  const int negative = b.emit(RegionOp::kLess, DType::kBool, x, b.constant(dtype, 0));
+  const int n =
+      b.emit(RegionOp::kSelect, dtype, negative, b.emit(RegionOp::kAdd, dtype, square, twice),
+             b.emit(RegionOp::kAdd, dtype, one, twice));
+  const int m =
+      b.emit(RegionOp::kSelect, dtype, negative, two, b.emit(RegionOp::kMul, dtype, square, two));
+  const int ratio = b.emit(RegionOp::kDiv, dtype, n, b.emit(RegionOp::kAdd, dtype, n, m));
+  b.define(node.outputs[0], b.emit(RegionOp::kMul, dtype, x, ratio));
+  return Status::ok();
+}
+
 constexpr RegionRule kRules[] = {
     {"abs", unary<RegionOp::kAbs>},
     {"add", binary<RegionOp::kAdd>},
@@ -230,6 +263,7 @@ constexpr RegionRule kRules[] = {
     {"log", unary_float<RegionOp::kLog>},
     {"max", variadic<RegionOp::kMax>},
     {"min", variadic<RegionOp::kMin>},
+    {"mish", emit_mish},
     {"mul", binary<RegionOp::kMul>},
     {"neg", unary<RegionOp::kNeg>},
     {"not", unary<RegionOp::kNot>},
@@ -244,6 +278,8 @@ constexpr RegionRule kRules[] = {
     {"sin", unary_float<RegionOp::kSin>},
     {"sqrt", unary_float<RegionOp::kSqrt>},
     {"sub", binary<RegionOp::kSub>},
+    {"sum", variadic<RegionOp::kAdd>},
+    {"swish", emit_swish},
     {"tanh", unary_float<RegionOp::kTanh>},
     {"where", emit_where},
     {"xor", binary<RegionOp::kXor>},

@@ -80,6 +80,29 @@ Status emit_layer_normalization(Builder& b, const Node& node) {
   return Status::ok();
 }
 
+Status emit_rms_normalization(Builder& b, const Node& node) {
+  const DType dtype = out_dtype(node);
+  STOKER_TRY(require_float(dtype));
+  if (in_dtype(node, 0) != dtype)
+    return unsupported("{} scaled in {}", dtype_name(in_dtype(node, 0)), dtype_name(dtype));
+  STOKER_TRY(same_space(b, node.inputs[0]));
+  const int64_t rank = node.inputs[0]->type.rank();
+  int64_t axis = node.attributes.get_int("axis", -1);
+  if (axis < 0) axis += rank;
+  std::vector<int64_t> axes;
+  for (int64_t d = axis; d < rank; ++d) axes.push_back(d);
+  STOKER_ASSIGN(const int x, b.of(node.inputs[0]));
+  STOKER_TRY(b.reduce_over(axes));
+  const int square = b.emit(RegionOp::kReduceMean, dtype, b.emit(RegionOp::kMul, dtype, x, x));
+  const int epsilon =
+      b.constant(dtype, static_cast<float>(node.attributes.get_float("epsilon", 1e-5)));
+  const int root = b.emit(RegionOp::kSqrt, dtype, b.emit(RegionOp::kAdd, dtype, square, epsilon));
+  STOKER_ASSIGN(const int scale, b.of(node.inputs[1]));
+  b.define(node.outputs[0],
+           b.emit(RegionOp::kMul, dtype, b.emit(RegionOp::kDiv, dtype, x, root), scale));
+  return Status::ok();
+}
+
 template <RegionOp op>
 Status emit_reduce(Builder& b, const Node& node) {
   const DType dtype = out_dtype(node);
@@ -115,6 +138,7 @@ constexpr RegionRule kRules[] = {
     {"reduce_min", emit_reduce<RegionOp::kReduceMin>},
     {"reduce_prod", emit_reduce<RegionOp::kReduceProd>},
     {"reduce_sum", emit_reduce<RegionOp::kReduceSum>},
+    {"rms_normalization", emit_rms_normalization},
     {"softmax", emit_softmax},
 };
 

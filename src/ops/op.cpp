@@ -56,6 +56,11 @@ std::string suggestion(const Op& op, std::string_view name) {
   return best ? fmt::format("; did you mean \"{}\"?", best->name) : std::string();
 }
 
+// A definition called "*" lets every other attribute pass, of any kind.
+bool takes_any_attribute(const Op& op) {
+  return !op.attributes.empty() && op.attributes.back().name == "*";
+}
+
 constexpr std::string_view kKindNames[] = {"int",  "float",  "string",  "dtype",
                                            "ints", "floats", "strings", "tensor"};
 
@@ -98,6 +103,7 @@ Status check_attributes(const Op& op, const Attributes& attributes) {
         std::find_if(op.attributes.begin(), op.attributes.end(),
                      [&, &key = name](const AttributeDef& d) { return d.name == key; });
     if (def == op.attributes.end()) {
+      if (takes_any_attribute(op)) continue;
       return invalid_model("{}: unknown attribute \"{}\"{}", op.name, name, suggestion(op, name));
     }
     if (!kind_matches(def->kind, value)) {

@@ -73,10 +73,12 @@ bool small_enough(const Node& node, int64_t max_bytes) {
 
 bool may_fold(const Node& node, bool keep_dequantize, int64_t max_bytes) {
   const Op& op = *node.op;
-  if (!op.evaluate || !op.deterministic || !op.foldable || !node.subgraphs.empty()) return false;
+  if (!op.evaluate && !op.evaluate_values) return false;
+  if (!op.deterministic || !op.foldable || !node.subgraphs.empty()) return false;
   if (node.is_constant()) return false;
   if (keep_dequantize && node.is("dequantize_linear")) return false;
   bool has_f64 = false;
+  if (node.inputs.empty() && !op.evaluate) return false;  // an empty sequence and its kind
   for (const Value* value : node.inputs) {
     if (!value) continue;
     if (!value->is_constant()) return false;
@@ -100,6 +102,9 @@ bool fold(Node* node) {
   auto outputs =
       evaluate_op(*node->op, node->attributes, inputs, static_cast<int>(node->outputs.size()));
   if (!outputs.is_ok()) return false;
+  for (const Tensor& tensor : *outputs) {
+    if (!tensor.defined()) return false;
+  }
   for (size_t i = 0; i < node->outputs.size(); ++i) {
     Value* value = node->outputs[i];
     Tensor& tensor = (*outputs)[i];

@@ -17,6 +17,8 @@ Node* producer_of(const Value* value, std::string_view op) {
 bool is_scalar(const Value* value, double expected) {
   const auto found = scalar_constant(value);
   if (!found) return false;
+  const bool exact = 2 * expected == std::floor(2 * expected);  // 1, 3, 0.5 hold in every dtype
+  if (exact) return *found == expected;
   const DType dtype = value->constant->dtype();
   // Exporters write constants such as sqrt(2) with five digits and more.
   const double tolerance = dtype == DType::kF16 || dtype == DType::kBF16 ? 4e-3 : 2e-5;

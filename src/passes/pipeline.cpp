@@ -13,15 +13,26 @@ namespace stoker {
   PASS(fold_constants, disable_passes)          \
   PASS(simplify_subgraphs, disable_passes)      \
   PASS(fold_constants, disable_passes)          \
+  PASS(simplify, disable_passes)                \
   PASS(remove_identities, disable_passes)       \
   PASS(canonicalize, disable_passes)            \
+  PASS(cancel_transposes, disable_passes)       \
+  PASS(fold_constants, disable_passes)          \
   PASS(cse, disable_passes)                     \
+  PASS(dce, disable_passes)                     \
+  PASS(prune_subgraphs, disable_passes)         \
   PASS(dce, disable_passes)                     \
   /* Fewer operations with the same meaning. */ \
   PASS(fold_batch_norm, disable_passes)         \
   PASS(fold_constants, disable_passes)          \
+  PASS(clip, disable_passes)                    \
+  PASS(softmax, disable_passes)                 \
   PASS(layer_norm, disable_passes)              \
+  PASS(rms_norm, disable_passes)                \
   PASS(gelu, disable_passes)                    \
+  PASS(swish, disable_passes)                   \
+  PASS(hard_swish, disable_passes)              \
+  PASS(mish, disable_passes)                    \
   PASS(dce, disable_passes)                     \
   /* Integers where the model is quantized. */  \
   PASS(quantized_movement, fuse_quantized)      \

@@ -36,6 +36,7 @@ bool is_identity(const Node& node) {
     return node.inputs.size() == 1;
   if (op == "slice")
     return node.inputs.size() < 5 || !node.inputs[4] || all_equal(node.inputs[4], 1);
+  if (op == "tile") return all_equal(node.inputs[1], 1);
   if (op == "pad") return node.inputs.size() > 1 && all_equal(node.inputs[1], 0);
   return false;
 }

@@ -17,6 +17,8 @@ struct BufferLifetime {
 // wastes least among the buffers it overlaps in time. Offsets are multiples of 64. With `reuse` off
 // all buffers get memory of their own. Returns the arena's bytes. Deterministic. Source: "Efficient
 // Memory Management for Deep Neural Net Inference", Pisarchyk and Lee, 2020 (greedy by size).
+// Past the 4096 largest, which such a search still takes, the small ones lie behind these and reuse
+// their memory in the order of time.
 int64_t place_buffers(std::vector<BufferLifetime>& buffers, bool reuse);
 
 // The most bytes alive at one stage: no placement can use less.

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "base/knobs.h"
+#include "runtime/op_libraries.h"
 
 namespace stoker {
 
@@ -31,6 +32,7 @@ Result<RuntimeOptions> runtime_options(const KnobList& knobs) {
   options.reference_only = set.get_bool(Knob::kReferenceOnly);
   options.bind_cache = static_cast<int>(set.get_int(Knob::kBindCache));
   options.loop_limit = set.get_int(Knob::kLoopLimit);
+  STOKER_ASSIGN(options.op_libraries, load_op_libraries(set.get_string(Knob::kOpLibraries)));
   return options;
 }
 
@@ -78,6 +80,7 @@ LoadedEngine::LoadedEngine(EngineContents contents, const RuntimeOptions& option
 
 Result<std::shared_ptr<LoadedEngine>> LoadedEngine::create(EngineContents contents,
                                                            const RuntimeOptions& options) {
+  STOKER_TRY(check_op_libraries(contents, options.op_libraries));
   std::shared_ptr<LoadedEngine> engine(new LoadedEngine(std::move(contents), options));
   engine->pool_ = shared_worker_pool(options.pool);
   return engine;

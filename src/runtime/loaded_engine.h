@@ -8,6 +8,7 @@
 
 #include "base/worker_pool.h"
 #include "engine/engine_file.h"
+#include "ops/custom_library.h"
 #include "plan/bind.h"
 #include "stoker/engine.h"
 
@@ -19,8 +20,9 @@ struct RuntimeOptions {
   bool reuse = true;
   bool reference_only = false;
   bool flush_denormals = false;
-  int bind_cache = 16;     // bindings kept of a program, least recently used dropped
-  int64_t loop_limit = 0;  // iterations of a loop that does not say how often it runs
+  int bind_cache = 16;       // bindings kept of a program, least recently used dropped
+  int64_t loop_limit = 0;    // iterations of a loop that does not say how often it runs
+  OpLibraries op_libraries;  // that steps may call
 };
 
 // From the environment and `knobs`, in this order of precedence: knobs, environment, default.

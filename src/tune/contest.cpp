@@ -46,7 +46,12 @@ class Contest {
  public:
   Contest(EngineContents& contents, const TacticRegistry& registry, WorkerPool& pool,
           const ContestOptions& options, TimingCache& cache)
-      : contents_(contents), registry_(registry), pool_(pool), options_(options), cache_(cache) {}
+      : contents_(contents),
+        optimum_(optimum_of(contents)),
+        registry_(registry),
+        pool_(pool),
+        options_(options),
+        cache_(cache) {}
 
   Status run() {
     size_t total = 0, done = 0;
@@ -70,7 +75,7 @@ class Contest {
     PlanStep& step = program.steps[index];
     std::vector<TacticRefusal> refusals;
     const std::vector<TacticOption> options =
-        tactic_options(contents_, program, step, registry_, true, &refusals);
+        tactic_options(contents_, program, step, optimum_, registry_, true, &refusals);
     if (options.empty()) return internal_error("no tactic takes the assigned layouts");
     if (!options.front().tactic) return Status::ok();  // chosen when the sizes are known
     std::string key = desc_key(options.front().desc);
@@ -268,6 +273,7 @@ class Contest {
   }
 
   EngineContents& contents_;
+  const SymbolValues optimum_;
   const TacticRegistry& registry_;
   WorkerPool& pool_;
   const ContestOptions& options_;

@@ -117,6 +117,8 @@ std::string dump_plan(const EngineContents& c) {
   const Manifest& m = c.manifest;
   std::string s = fmt::format("{}\n{}\n{}\n{}\n{}\n{}\n", m.library_version, m.model_name,
                               m.model_hash, m.device, m.options, m.route);
+  for (const auto& l : m.op_libraries)
+    s += fmt::format("library {} {} {}\n", l.name, l.version, l.hash);
   for (const auto& symbol : c.symbols) {
     s += fmt::format("symbol {} {} {} {} {}\n", symbol.name, int(symbol.kind), symbol.min,
                      symbol.max, symbol.optimum);

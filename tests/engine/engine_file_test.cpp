@@ -232,14 +232,15 @@ TEST(EngineFile, DescriptionsNameEverything) {
   EngineContents contents = sample_engine();
   step_of(contents, 0).origins[0] = "evil\x1b[2J\xff";
   const std::string text = describe_engine(contents, true);
-  for (const char* part :
-       {"sample", "N = 1..8", "conv_fast", "conv_b", "fc.w", "gemm_panel", "unfused build",
-        "model x", "input  x: f32[N,4,H,H]", "unfolded constant c", "K is odd"}) {
+  for (const char* part : {"sample", "N = 1..8", "conv_fast", "conv_b", "fc.w", "gemm_panel",
+                           "unfused build", "model x", "input  x: f32[N,4,H,H]",
+                           "unfolded constant c", "K is odd", "op library     my_ops 1.1 (89ab)"}) {
     EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
   }
   EXPECT_EQ(text.find('\x1b'), std::string::npos);
   const auto json = nlohmann::json::parse(describe_engine_json(contents));
   EXPECT_EQ(json["manifest"]["model_name"], "sample");
+  EXPECT_EQ(json["op_libraries"][1]["version"], "1.1");
   EXPECT_EQ(json["digest"], *engine_digest(contents));
   EXPECT_EQ(json["programs"][0]["steps"].size(), 8u);
   EXPECT_EQ(json["programs"][0]["steps"][0]["tactic"], "conv_fast");

@@ -270,9 +270,13 @@ Volatile sample_volatile() {
 
 EngineContents sample_engine() {
   EngineContents c;
-  c.manifest = {
-      "0.1.0",          "sample", "0123", "cpu", {{"precision", "keep"}, {"shapes", "x:1..8"}},
-      "layout_c16=true"};
+  c.manifest = {"0.1.0",
+                "sample",
+                "0123",
+                "cpu",
+                {{"precision", "keep"}, {"shapes", "x:1..8"}},
+                "layout_c16=true",
+                {{"my_ops", "1.0", "4567"}, {"my_ops", "1.1", "89ab"}}};
   c.symbols = {{"N", PlanSymbol::Kind::kBind, 1, 8, 4},
                {"H", PlanSymbol::Kind::kBind, 2, INT64_MAX, 224},
                {"T", PlanSymbol::Kind::kStep, 0, 77, 5}};

@@ -18,8 +18,8 @@ std::vector<TacticOption> options_of(const std::string& text) {
   EXPECT_TRUE(contents) << contents.status().message();
   if (!contents || contents->programs[0].steps.empty()) return {};
   const TacticRegistry registry(detect_isa());
-  return tactic_options(*contents, contents->programs[0], contents->programs[0].steps[0], registry,
-                        false);
+  return tactic_options(*contents, contents->programs[0], contents->programs[0].steps[0],
+                        optimum_of(*contents), registry, false);
 }
 
 TEST(Fallback, ReductionsWithConstantAxes) {

@@ -40,6 +40,28 @@ TEST(PlaceBuffers, LiveBuffersNeverShareMemory) {
   }
 }
 
+// More than the search takes: those of small size are placed by time.
+TEST(PlaceBuffers, ManyBuffersNeverShareMemory) {
+  std::mt19937 random(8);
+  std::vector<BufferLifetime> buffers(9000);
+  for (BufferLifetime& buffer : buffers) {
+    buffer.bytes = static_cast<int64_t>(random() % 5000);
+    buffer.first = static_cast<int32_t>(random() % 3000);
+    buffer.last = buffer.first + static_cast<int32_t>(random() % 6);
+  }
+  const int64_t arena = place_buffers(buffers, true);
+  EXPECT_LE(arena, 2 * liveness_bound(buffers));
+  for (size_t i = 0; i < buffers.size(); ++i) {
+    EXPECT_EQ(buffers[i].offset % 64, 0);
+    EXPECT_LE(buffers[i].offset + buffers[i].bytes, arena);
+    for (size_t j = i + 1; j < buffers.size(); ++j) {
+      if (!buffers[i].bytes || !buffers[j].bytes || !overlap_in_time(buffers[i], buffers[j]))
+        continue;
+      ASSERT_FALSE(overlap_in_space(buffers[i], buffers[j])) << i << " and " << j;
+    }
+  }
+}
+
 TEST(PlaceBuffers, AChainUsesTwoBuffersOnly) {
   std::vector<BufferLifetime> buffers;
   for (int i = 0; i < 20; ++i) buffers.push_back({1024, i, i + 1, 0});

@@ -48,7 +48,10 @@ class Conformance(unittest.TestCase):
         for folder in FOLDERS:
             path = os.path.join(data, folder)
             names = set(os.listdir(path))
-            command = [OPTIONS.stoker, "check", "--suite", path, "--json", "-"]
+            # The upstream runner's relative tolerance; its absolute one is 1e-7, too tight for the
+            # transcendental functions of float32 near 0.
+            command = [OPTIONS.stoker, "check", "--suite", path, "--json", "-", "--rtol", "1e-3",
+                       "--atol", "1e-5"]
             environment = dict(os.environ, STOKER_TACTIC_TIMING="0")
             for knob in knobs:
                 command += ["--knob", knob]

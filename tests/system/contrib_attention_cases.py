@@ -228,7 +228,9 @@ def quantized():
 def cases():
     if not CASES:
         import contrib_cached_cases
+        import contrib_sequence_cases
         for group in (multi_head, multi_head_causal, packed, decoder_masked, projected, quantized):
             group()
         contrib_cached_cases.add()
+        contrib_sequence_cases.add()
     return CASES

@@ -1,15 +1,21 @@
 // The file half of Engine: load, save, describe.
 // SPDX-License-Identifier: Apache-2.0
+#include "base/status.h"
 #include "engine/engine_file.h"
 #include "runtime/loaded_engine.h"
+#include "runtime/op_libraries.h"
 
 namespace stoker {
 
 Result<Engine> Engine::load(const std::string& path, const KnobList& knobs) {
   STOKER_ASSIGN(const RuntimeOptions options, runtime_options(knobs));
   STOKER_ASSIGN(EngineContents contents, read_engine(path, tactic_lists()));
-  STOKER_ASSIGN(auto impl, LoadedEngine::create(std::move(contents), options));
-  return Engine(std::move(impl));
+  if (contents.manifest.op_libraries != used_op_libraries(contents))
+    return corrupt_file("{}: the steps call other operator libraries than the manifest lists",
+                        path);
+  auto impl = LoadedEngine::create(std::move(contents), options);
+  if (!impl) return impl.status().at(path);
+  return Engine(std::move(*impl));
 }
 
 Status Engine::save(const std::string& path) const {

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "base/status.h"
+#include "import/onnx/custom.h"
 #include "import/onnx/node_importer.h"
 #include "import/onnx/node_order.h"
 #include "import/onnx/op_table.h"
@@ -223,11 +224,13 @@ Status Converter::import_node(const onnx::NodeProto& node, const std::string& la
   const std::string domain = plain_domain(node.domain());
   const auto* function = find_function(node);
   const OnnxOp* op = find_onnx_op(domain, node.op_type());
-  if (!function && !op) {
-    return unsupported("unknown operator; expected one of ONNX or a function of the model");
-  }
-  if (!function && op->import == import_same && !find_op(ir_op_name(node.op_type()))) {
-    return unsupported("this build has no op '{}' yet", ir_op_name(node.op_type()));
+  const bool missing_op = op && op->import == import_same && !find_op(ir_op_name(node.op_type()));
+  LibraryOp custom;
+  if (!function && (!op || missing_op)) {
+    STOKER_ASSIGN(custom, find_library_op(options_.op_libraries, domain, node.op_type()));
+    if (!custom.op && missing_op)
+      return unsupported("this build has no op '{}' yet", ir_op_name(node.op_type()));
+    if (!custom.op) return unknown_operator(options_.op_libraries);
   }
   if (skip) return reported();
   while (!inputs.empty() && !inputs.back()) inputs.pop_back();
@@ -240,7 +243,7 @@ Status Converter::import_node(const onnx::NodeProto& node, const std::string& la
   }
   NodeImporter importer(*this, scope, node, label,
                         version == scope.opsets->end() ? 1 : version->second, std::move(inputs));
-  return op->import(importer);
+  return custom.op ? import_library_op(importer, custom) : op->import(importer);
 }
 
 const onnx::FunctionProto* Converter::find_function(const onnx::NodeProto& node) const {

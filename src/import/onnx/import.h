@@ -15,6 +15,7 @@
 
 #include "base/dim.h"
 #include "ir/graph.h"
+#include "ops/custom_library.h"
 
 namespace stoker {
 
@@ -28,6 +29,7 @@ struct ImportLimits {
 struct ImportOptions {
   std::map<std::string, Dims> input_shapes;  // replaces what the model declares; symbols allowed
   TensorMap constant_inputs;  // inputs that become constants, such as axes or sizes given as inputs
+  OpLibraries op_libraries;   // where operators that ONNX does not have are looked up
   ImportLimits limits;
 };
 

@@ -192,11 +192,13 @@ Result<Value*> NodeImporter::scalar_like(DType dtype, double value, const std::s
 // Brings attributes to the kinds that the op declares.
 Status NodeImporter::adapt(const Op& op, Attributes& attributes) const {
   const auto given = attributes.all();
+  const bool open = !op.attributes.empty() && op.attributes.back().name == "*";  // takes any
   for (const auto& [name, value] : given) {
     const auto def =
         std::find_if(op.attributes.begin(), op.attributes.end(),
                      [&, &key = name](const AttributeDef& d) { return d.name == key; });
     if (def == op.attributes.end()) {
+      if (open) continue;
       if (!is_neutral(name, value)) {
         return unsupported("attribute '{}' at this value is not supported by op {}", name, op.name);
       }

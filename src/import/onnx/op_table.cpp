@@ -20,6 +20,7 @@ constexpr Group kGroups[] = {
     tensor_ops,
     attention_ops,
     contrib_attention_ops,
+    contrib_sequence_ops,
     contrib_cached_ops,
     vision_ops,
     reduce_ops,

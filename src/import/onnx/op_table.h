@@ -40,6 +40,7 @@ std::span<const OnnxOp> nn_ops();
 std::span<const OnnxOp> tensor_ops();
 std::span<const OnnxOp> attention_ops();
 std::span<const OnnxOp> contrib_attention_ops();
+std::span<const OnnxOp> contrib_sequence_ops();
 std::span<const OnnxOp> contrib_cached_ops();
 std::span<const OnnxOp> reduce_ops();
 std::span<const OnnxOp> quant_ops();

@@ -157,8 +157,9 @@ void RegionBinder::choose_tiles() {
   for (int d = 0; d < r.rank_; ++d) {
     if (r.reduced_[d]) r.reduced_count_ *= r.extents_[d];
   }
+  // An empty region has nothing to do, but its tile is still laid out.
   const int64_t lanes =
-      r.mode_ == TileMode::kRow ? 1 : std::min<int64_t>(r.extents_[inner], kLaneCount);
+      r.mode_ == TileMode::kRow ? 1 : std::clamp<int64_t>(r.extents_[inner], 1, kLaneCount);
   r.streaming_ = r.reduced_count_ > kLongestRow / lanes;
   r.tile_elements_ = r.streaming_ ? kReduceTile : std::max(kReduceTile, r.reduced_count_ * lanes);
 }

@@ -1,0 +1,35 @@
+// What the patterns of normalisations share: something divided by the root of a mean of squares.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "passes/match.h"
+#include "passes/pass.h"
+
+namespace stoker {
+
+// centred / sqrt(mean(squared^2) + epsilon); casts between float types in between are looked
+// through.
+struct RootMeanSquare {
+  Value* squared = nullptr;
+  int64_t axis = 0;  // the first of the trailing axes
+  double epsilon = 0;
+};
+
+// The root of such an expression: sqrt, or pow with the exponent 0.5 or -0.5.
+bool is_root(const Node& node);
+std::optional<RootMeanSquare> match_root(const Node& root);
+// The node that divides `numerator` by the root, through a reciprocal and casts too; else null.
+Node* division_by_root(const Graph& graph, Node* root, const Value* numerator);
+
+// The axis from which on all axes are reduced with their extents kept; -1 otherwise.
+int64_t trailing_axis(const Node& mean);
+// The value behind casts from one float type to another.
+Value* behind_casts(Value* value);
+
+// The next node when it is `op` with a constant that has exactly this shape.
+Node* affine(const Graph& graph, const Value* value, std::string_view op, const Dims& shape,
+             Value** parameter);
+// A constant of ones before a node; null when the shape is not known.
+Result<Value*> ones(Graph& graph, DType dtype, const Dims& shape, Node* before);
+
+}  // namespace stoker

@@ -1,0 +1,49 @@
+// x / sqrt(mean(x^2) + epsilon) * scale over the trailing axes, in the spellings of exporters
+// -> rms_normalization. A scale in another dtype (behind the cast back to f16) stays a product.
+// SPDX-License-Identifier: Apache-2.0
+#include "passes/patterns/norm_parts.h"
+
+namespace stoker {
+namespace {
+
+Result<bool> rewrite(Graph& graph, Node* root) {
+  const auto m = match_root(*root);
+  if (!m) return false;
+  Value* x = m->squared;
+  Node* last = division_by_root(graph, root, x);
+  // The square may be taken of x behind a cast: then x itself is what is divided.
+  if (!last && behind_casts(x) != x) {
+    x = behind_casts(x);
+    last = division_by_root(graph, root, x);
+  }
+  if (!last || !(last->outputs[0]->type == x->type)) return false;
+  const Dims shape(x->type.dims.begin() + m->axis, x->type.dims.end());
+  std::vector<const Node*> replaced{root, last};
+  Value* scale = nullptr;
+  if (Node* mul = affine(graph, last->outputs[0], "mul", shape, &scale)) {
+    replaced.push_back(last = mul);
+  } else {
+    STOKER_ASSIGN(scale, ones(graph, x->type.dtype, shape, last));
+    if (!scale) return false;
+  }
+  STOKER_TRY(replace_with_node(graph, last->outputs[0], *find_op("rms_normalization"), {x, scale},
+                               {{"axis", Attribute(m->axis - x->type.rank())},
+                                {"epsilon", Attribute(m->epsilon)}},
+                               replaced)
+                 .status());
+  return true;
+}
+
+}  // namespace
+
+Result<int> rms_norm(Graph& graph, const PassContext&) {
+  int changes = 0;
+  for (Node* node : node_snapshot(graph)) {
+    if (!is_root(*node)) continue;
+    STOKER_ASSIGN(const bool changed, rewrite(graph, node));
+    changes += changed;
+  }
+  return changes;
+}
+
+}  // namespace stoker

@@ -1,0 +1,147 @@
+# How long large generated graphs take to compile without timing tactics: nothing on the way from
+# file to engine may grow faster than the number of nodes. Limits are for a machine shared by
+# others; each of them is many times what an idle one takes.
+# SPDX-License-Identifier: Apache-2.0
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+import numpy
+from onnx import TensorProto, helper, numpy_helper, save
+
+OPTIONS = None
+LARGE, MIXED = 100_000, 5_000
+LARGE_SECONDS, MIXED_SECONDS = 60, 5
+
+
+class Maker:
+    """Nodes of a graph, each with one output named after its number."""
+
+    def __init__(self):
+        self.nodes, self.constants = [], []
+
+    def node(self, op, inputs, **attributes):
+        name = f"v{len(self.nodes)}"
+        self.nodes.append(helper.make_node(op, inputs, [name], name=f"{op}_{name}", **attributes))
+        return name
+
+    def constant(self, values):
+        name = f"c{len(self.constants)}"
+        self.constants.append(numpy_helper.from_array(numpy.asarray(values), name))
+        return name
+
+    def save(self, path, outputs, inputs):
+        outputs = [helper.make_tensor_value_info(name, kind, None) for name, kind in outputs]
+        inputs = [helper.make_tensor_value_info(name, TensorProto.FLOAT, dims)
+                  for name, dims in inputs]
+        graph = helper.make_graph(self.nodes, "generated", inputs, outputs, self.constants)
+        save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)],
+                               ir_version=10), path)
+
+
+def floats(*shape):
+    count = int(numpy.prod(shape))
+    return (numpy.arange(count, dtype="float32") % 7 / 7 - 0.4).reshape(shape) / max(shape[-1], 1)
+
+
+def pointwise_chain(path, count):
+    make, value = Maker(), "x"
+    one, half = make.constant(numpy.float32(1)), make.constant(numpy.float32(0.5))
+    while len(make.nodes) < count:
+        value = make.node("Relu", [value])
+        value = make.node("Add", [value, one])
+        value = make.node("Mul", [value, half])
+    make.save(path, [(value, TensorProto.FLOAT)], [("x", [2, 8])])
+
+
+def moving_chain(path, count):
+    make, value = Maker(), "x"
+    flat, square = make.constant(numpy.array([16])), make.constant(numpy.array([2, 8]))
+    while len(make.nodes) < count:
+        value = make.node("Identity", [value])
+        value = make.node("Cast", [value], to=TensorProto.FLOAT16)
+        value = make.node("Reshape", [value, flat])
+        value = make.node("Cast", [value], to=TensorProto.FLOAT)
+        value = make.node("Reshape", [value, square])
+    make.save(path, [(value, TensorProto.FLOAT)], [("x", [2, 8])])
+
+
+def sum_tree(path, count):
+    make = Maker()
+    level = []
+    while len(level) * 2 < count:
+        level.append(make.node("Mul", ["x", make.constant(numpy.float32(len(level)))]))
+    while len(level) > 1:
+        pairs = [make.node("Add", level[i:i + 2]) for i in range(0, len(level) - 1, 2)]
+        level = pairs + level[len(pairs) * 2:]
+    make.save(path, [(level[0], TensorProto.FLOAT)], [("x", [2, 8])])
+
+
+def many_outputs(path, count):
+    make = Maker()
+    values = [make.node("Mul", ["x", make.constant(numpy.float32(i))]) for i in range(count)]
+    make.save(path, [(value, TensorProto.FLOAT) for value in values], [("x", [2, 8])])
+
+
+def mixed(path, count):
+    """Residual blocks of a convolution with batch norm, a matrix product, and reshapes whose
+    shapes are computed from the size of the batch."""
+    make, value = Maker(), "x"
+    one = make.constant(floats(4))
+    norm = [make.constant(numpy.ones(4, "float32")), one, one,
+            make.constant(numpy.ones(4, "float32"))]
+    zero, tail = make.constant(numpy.array([0])), make.constant(numpy.array([4, 8, 8]))
+    while len(make.nodes) < count:
+        weight = make.constant(floats(4, 4, 3, 3) + numpy.float32(len(make.nodes) * 1e-6))
+        start = value
+        value = make.node("Conv", [value, weight], pads=[1, 1, 1, 1])
+        value = make.node("BatchNormalization", [value] + norm)
+        value = make.node("Relu", [value])
+        value = make.node("Add", [value, start])
+        value = make.node("MatMul", [value, make.constant(floats(8, 8))])
+        shape = make.node("Shape", [value])
+        batch = make.node("Gather", [shape, zero], axis=0)
+        target = make.node("Concat", [batch, tail], axis=0)
+        value = make.node("Reshape", [value, target])
+        value = make.node("Transpose", [value], perm=[0, 1, 3, 2])
+    make.save(path, [(value, TensorProto.FLOAT)], [("x", ["N", 4, 8, 8])])
+
+
+class CompileTime(unittest.TestCase):
+    def build(self, generate, count, limit):
+        with tempfile.TemporaryDirectory() as folder:
+            model, engine = os.path.join(folder, "m.onnx"), os.path.join(folder, "m.engine")
+            generate(model, count)
+            start = time.monotonic()
+            run = subprocess.run(
+                [OPTIONS.stoker, "build", model, "-o", engine, "--knob", "tactic_timing=false"],
+                capture_output=True, text=True, check=False, timeout=10 * limit)
+            spent = time.monotonic() - start
+        self.assertEqual(run.returncode, 0, run.stdout + run.stderr)
+        self.assertLess(spent, limit, f"{generate.__name__} of {count} nodes")
+
+    def test_pointwise_chain(self):
+        self.build(pointwise_chain, LARGE, LARGE_SECONDS)
+
+    def test_moving_chain(self):
+        self.build(moving_chain, LARGE, LARGE_SECONDS)
+
+    def test_sum_tree(self):
+        self.build(sum_tree, LARGE, LARGE_SECONDS)
+
+    def test_many_outputs(self):
+        self.build(many_outputs, LARGE // 5, LARGE_SECONDS)
+
+    def test_mixed(self):
+        self.build(mixed, MIXED, MIXED_SECONDS)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--stoker", required=True)
+    OPTIONS, rest = parser.parse_known_args()
+    unittest.main(argv=[sys.argv[0], *rest])
