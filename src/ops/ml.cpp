@@ -109,7 +109,7 @@ void LabelWriter::operator()(int64_t row, int64_t index) const {
 void LabelWriter::yes_no(int64_t row, bool yes) const {
   if (labels_.size() == 2) return (*this)(row, yes ? 1 : 0);
   if (labels_.text()) {
-    (*view_.strings)[static_cast<size_t>(writer_.offset(row))] = yes ? "1" : "0";
+    (*view_.strings)[static_cast<size_t>(writer_.offset(row))].assign(1, yes ? '1' : '0');
   } else {
     writer_.integer(row, yes ? 1 : 0);
   }

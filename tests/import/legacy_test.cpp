@@ -161,6 +161,21 @@ TEST(Legacy, ResizeTenShrinksToThePixelAbove) {
   expect_floats(run(model, floats({1, 1, 2, 4}, {1, 2, 3, 4, 5, 6, 7, 8})), {1, 1, 1, 2}, {1, 3});
 }
 
+TEST(Legacy, ResizeTenGrowsAndShrinksAtOnceByRunTimeScales) {
+  ModelText model(10);
+  model.input("x", {"1", "1", "2", "4"});
+  model.input("s", {"4"});
+  model.node("Resize", {"x", "s"}, {"y"});
+  model.output("y");
+  const auto imported = import_text(model);
+  ASSERT_TRUE(imported.is_ok()) << imported.status().message();
+  const auto outputs = evaluate(
+      *imported->graph,
+      {{"x", floats({1, 1, 2, 4}, {1, 2, 3, 4, 5, 6, 7, 8})}, {"s", floats({4}, {1, 1, 2, 0.6f})}});
+  ASSERT_TRUE(outputs.is_ok()) << outputs.status().message();
+  expect_floats((*outputs)[0], {1, 1, 4, 2}, {1, 3, 1, 3, 5, 7, 5, 7});
+}
+
 TEST(Legacy, ResizeElevenSkipsEmptyTensors) {
   ModelText model = one_node(11, {"1", "1", "1", "2"});
   model.initializer<float>("none", {0}, {});

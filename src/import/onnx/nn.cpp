@@ -84,40 +84,21 @@ Status import_dropout(NodeImporter& node) {
   return Status::ok();
 }
 
-std::optional<std::vector<double>> constant_scales(const Value* value) {
-  if (!value || !value->constant || !is_float(value->constant->dtype())) return std::nullopt;
-  const Tensor& tensor = *value->constant;
-  if (tensor.count() > 64) return std::nullopt;
-  const LoadDouble load = load_double(tensor.dtype());
-  std::vector<double> scales;
-  for (int64_t i = 0; i < tensor.count(); ++i) scales.push_back(load(tensor.data(), i));
-  return scales;
-}
-
 // Resize of opset 10 and Upsample: positions scale from the corner, nearest takes the pixel below
 // when growing and above when shrinking.
-Status finish_old_resize(NodeImporter& node, Value* scales, bool only_grows) {
+Status finish_old_resize(NodeImporter& node, Value* scales) {
   std::string mode = node.get_string("mode", "nearest");
   if (mode == "bilinear") mode = "linear";
-  std::string nearest = "floor";
-  if (mode == "nearest" && !only_grows) {
-    const auto known = constant_scales(scales);
-    if (!known) return unsupported("mode nearest needs constant scales at opset 10");
-    const bool shrinks = std::any_of(known->begin(), known->end(), [](double s) { return s < 1; });
-    const bool grows = std::any_of(known->begin(), known->end(), [](double s) { return s > 1; });
-    if (shrinks && grows) return unsupported("growing and shrinking at once at opset 10");
-    if (shrinks) nearest = "ceil";
-  }
   return node.finish("resize", {node.input(0), nullptr, scales},
                      {{"mode", mode},
-                      {"nearest_mode", nearest},
+                      {"nearest_mode", std::string("simple")},
                       {"coordinate_transformation_mode", std::string("asymmetric")}});
 }
 
 Status import_upsample(NodeImporter& node) {
   if (node.version() >= 9) {
     if (!node.has_input(1)) return invalid_model("input 1 (scales) is left out");
-    return finish_old_resize(node, node.input(1), true);
+    return finish_old_resize(node, node.input(1));
   }
   std::vector<double> factors = node.get_floats("scales");
   if (factors.empty() && node.has("height_scale")) {
@@ -127,13 +108,13 @@ Status import_upsample(NodeImporter& node) {
   std::vector<float> scales(factors.begin(), factors.end());
   Value* constant =
       node.constant(Tensor::from<float>({static_cast<int64_t>(scales.size())}, scales), "scales");
-  return finish_old_resize(node, constant, true);
+  return finish_old_resize(node, constant);
 }
 
 Status import_resize(NodeImporter& node) {
   if (node.version() < 11) {
     if (!node.has_input(1)) return invalid_model("input 1 (scales) is left out");
-    return finish_old_resize(node, node.input(1), false);
+    return finish_old_resize(node, node.input(1));
   }
   // Opset 11 wrote empty tensors for inputs that are left out.
   std::vector<Value*> inputs = node.inputs();
