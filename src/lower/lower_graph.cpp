@@ -19,6 +19,33 @@ int64_t guess_optimum(const Graph& graph, const std::string& symbol) {
   return 128;
 }
 
+// Guesses beyond this many elements of one input make sample data too large to run on.
+constexpr int64_t kMaxGuessedElements = int64_t{1} << 22;
+
+bool any_input_is_huge(const Graph& graph, const EngineContents& contents) {
+  const SymbolValues symbols = optimum_of(contents);
+  for (const Value* input : graph.inputs) {
+    const auto dims = evaluate_dims(input->type.dims, symbols);
+    const auto count = dims ? element_count(*dims) : Result<int64_t>(dims.status());
+    if (!count || *count > kMaxGuessedElements) return true;
+  }
+  return false;
+}
+
+// Halves the guessed sizes until the inputs are of a size to try out.
+void shrink_guesses(const Graph& graph, const std::set<std::string>& guessed,
+                    EngineContents& contents) {
+  for (bool shrunk = true; shrunk && any_input_is_huge(graph, contents);) {
+    shrunk = false;
+    for (PlanSymbol& symbol : contents.symbols) {
+      if (!guessed.count(symbol.name) || symbol.optimum / 2 < std::max<int64_t>(symbol.min, 1))
+        continue;
+      symbol.optimum /= 2;
+      shrunk = true;
+    }
+  }
+}
+
 }  // namespace
 
 void collect_symbols(const Graph& graph, const LowerOptions& options, EngineContents& contents) {
@@ -26,10 +53,12 @@ void collect_symbols(const Graph& graph, const LowerOptions& options, EngineCont
   for (const Value* input : graph.inputs) {
     for (const Dim& dim : input->type.dims) dim.collect_symbols(names);
   }
+  std::set<std::string> guessed;
   for (const std::string& name : names) {
     PlanSymbol symbol;
     symbol.name = name;
     symbol.optimum = guess_optimum(graph, name);
+    guessed.insert(name);
     if (const Symbol* declared = graph.find_symbol(name)) {
       symbol.kind =
           declared->kind == Symbol::Kind::kStep ? PlanSymbol::Kind::kStep : PlanSymbol::Kind::kBind;
@@ -38,12 +67,14 @@ void collect_symbols(const Graph& graph, const LowerOptions& options, EngineCont
     }
     if (const auto it = options.profile.find(name); it != options.profile.end()) {
       symbol.optimum = it->second.optimum;
+      guessed.erase(name);
       symbol.min = std::max(symbol.min, it->second.min);
       symbol.max = std::min(symbol.max, it->second.max);
     }
     symbol.optimum = std::clamp(symbol.optimum, std::max<int64_t>(symbol.min, 0), symbol.max);
     contents.symbols.push_back(std::move(symbol));
   }
+  shrink_guesses(graph, guessed, contents);
 }
 
 namespace {

@@ -65,7 +65,7 @@ std::vector<TacticOption> tactic_options(const EngineContents& contents, const P
                                          std::vector<TacticRefusal>* refusals) {
   // Sizes may be guesses that do not fit each other, which is no reason to refuse the step: first
   // those that depend on data are taken as 1, which broadcasts, then all of them.
-  bool guessed = false;
+  const bool guessed = !contents.symbols.empty();
   const auto options_at =
       [&](const SymbolValues& symbols) -> std::optional<std::vector<TacticOption>> {
     const auto desc = bind_desc(contents, program, step, symbols);
@@ -80,7 +80,6 @@ std::vector<TacticOption> tactic_options(const EngineContents& contents, const P
     for (const PlanSymbol& symbol : contents.symbols) {
       if (!all && symbol.kind != PlanSymbol::Kind::kData) continue;
       symbols[symbol.name] = std::max<int64_t>(symbol.min, 1);
-      guessed = true;
     }
     if (auto options = options_at(symbols)) return std::move(*options);
   }

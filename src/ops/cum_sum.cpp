@@ -1,57 +1,8 @@
 // Running sums along the axis that input 1 names; exclusive and reverse forms.
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/support.h"
+#include "ops/cumulative.h"
 
 namespace stoker {
-
-namespace {
-
-Status infer(InferContext& c) {
-  STOKER_TRY(check_input(c, "cum_sum", 1, "axis", kIndices));
-  STOKER_TRY(infer_unary(c, "cum_sum", kNumbers));
-  const auto axis = c.constant_ints(1);
-  if (!axis || !c.type(0).ranked) return Status::ok();
-  if (axis->size() != 1)
-    return invalid_model("cum_sum: axis has {} elements, expected 1", axis->size());
-  return normalize_axis("cum_sum", (*axis)[0], c.type(0).rank()).status();
-}
-
-template <class T, class Load, class Store>
-void run(const EvalContext& c, int64_t axis, Load load, Store store) {
-  const TensorView &x = c.inputs[0], &y = c.outputs[0];
-  const bool exclusive = c.attributes.get_int("exclusive") != 0,
-             reverse = c.attributes.get_int("reverse") != 0;
-  const SplitWalk walk = split_walk(Walk{x.shape, {x.strides, y.strides}}, {axis});
-  const int64_t n = x.shape[axis];
-  for_each_wanted(walk.kept, {}, [&](const int64_t* k) {
-    T sum = 0;
-    for (int64_t j = 0; j < n; ++j) {
-      const int64_t i = reverse ? n - 1 - j : j;
-      const T before = sum;
-      sum += static_cast<T>(load(x.data, k[0] + i * x.strides[axis]));
-      store(k[1] + i * y.strides[axis], exclusive ? before : sum);
-    }
-  });
-}
-
-Status evaluate(const EvalContext& c) {
-  const TensorView &x = c.inputs[0], &y = c.outputs[0];
-  STOKER_TRY(check_count(c.inputs[1], 1, "cum_sum", "the axis"));
-  const int64_t axis = wrap_axis(Reader(c.inputs[1]).integer(0), x.rank());
-  if (axis < 0 || axis >= x.rank())
-    return invalid_argument("cum_sum: axis {} does not exist", axis);
-  if (is_integer(x.dtype)) {
-    run<uint64_t>(c, axis, load_int(x.dtype), [&](int64_t at, uint64_t v) {
-      store_int(y.dtype)(y.data, at, wrap_int(y.dtype, static_cast<int64_t>(v)));
-    });
-  } else {
-    run<double>(c, axis, load_double(x.dtype),
-                [&](int64_t at, double v) { store_double(y.dtype)(y.data, at, v); });
-  }
-  return Status::ok();
-}
-
-}  // namespace
 
 extern const Op op_cum_sum;
 const Op op_cum_sum = {
@@ -59,8 +10,11 @@ const Op op_cum_sum = {
     .min_inputs = 2,
     .max_inputs = 2,
     .attributes = {{"exclusive", AttributeKind::kInt}, {"reverse", AttributeKind::kInt}},
-    .infer = infer,
-    .evaluate = evaluate,
+    .infer = [](InferContext& c) { return infer_cumulative(c, "cum_sum"); },
+    .evaluate =
+        [](const EvalContext& c) {
+          return evaluate_cumulative(c, "cum_sum", 0, [](auto a, auto b) { return a + b; });
+        },
 };
 
 }  // namespace stoker
