@@ -83,6 +83,30 @@ Result<Node*> replace_with_node(Graph& graph, Value* old, const Op& op, std::vec
   return node;
 }
 
+Result<Node*> replace_expression(Graph& graph, Node* last, std::string_view op_name,
+                                 std::vector<Value*> inputs, Attributes attributes) {
+  STOKER_ASSIGN(Node * fresh, replace_with_node(graph, last->outputs[0], *find_op(op_name),
+                                                std::move(inputs), std::move(attributes), {}));
+  std::vector<const Node*> dead{last};
+  const auto is_dead = [&](const Value* value) {
+    return !graph.is_output(value) &&
+           std::all_of(value->uses.begin(), value->uses.end(), [&](const Use& use) {
+             return std::find(dead.begin(), dead.end(), use.node) != dead.end();
+           });
+  };
+  // A node dies when all its users have, so it may be met several times before.
+  for (size_t i = 0; i < dead.size(); ++i) {
+    for (const Value* input : dead[i]->inputs) {
+      const Node* node = input ? input->producer : nullptr;
+      if (!node || node->is_constant() || std::find(dead.begin(), dead.end(), node) != dead.end())
+        continue;
+      if (std::all_of(node->outputs.begin(), node->outputs.end(), is_dead)) dead.push_back(node);
+    }
+  }
+  for (size_t i = dead.size(); i-- > 0;) append_origins(fresh, *dead[i]);
+  return fresh;
+}
+
 Result<Node*> insert_node(Graph& graph, Node* before, std::string_view op_name,
                           std::vector<Value*> inputs, Attributes attributes,
                           const std::string& name) {

@@ -33,6 +33,11 @@ bool replace_value(Graph& graph, Value* from, Value* to);
 Result<Node*> replace_with_node(Graph& graph, Value* old, const Op& op, std::vector<Value*> inputs,
                                 Attributes attributes, const std::vector<const Node*>& replaced);
 
+// The same where `last` is the end of an expression that the new node says as a whole: the origins
+// of all nodes that nothing else uses then go along.
+Result<Node*> replace_expression(Graph& graph, Node* last, std::string_view op,
+                                 std::vector<Value*> inputs, Attributes attributes = {});
+
 // A new node before `before`, inferred.
 Result<Node*> insert_node(Graph& graph, Node* before, std::string_view op,
                           std::vector<Value*> inputs, Attributes attributes = {},

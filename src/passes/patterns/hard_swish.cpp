@@ -1,6 +1,5 @@
 // x * clip(x + 3, 0, 6) / 6 in any order of the product, and x * hard_sigmoid(x) with a slope of
-// 1/6
-// -> hard_swish; clip(x + 3, 0, 6) / 6 alone -> hard_sigmoid.
+// one sixth -> hard_swish; clip(x + 3, 0, 6) / 6 alone -> hard_sigmoid.
 // SPDX-License-Identifier: Apache-2.0
 #include <cmath>
 
@@ -81,9 +80,7 @@ Value* source_of(const Node& node) {
 Result<bool> replace(Graph& graph, Node* node, Value* x, std::string_view op,
                      Attributes attributes) {
   if (!x || !is_float(x->type.dtype) || !(node->outputs[0]->type == x->type)) return false;
-  STOKER_TRY(
-      replace_with_node(graph, node->outputs[0], *find_op(op), {x}, std::move(attributes), {node})
-          .status());
+  STOKER_TRY(replace_expression(graph, node, op, {x}, std::move(attributes)).status());
   return true;
 }
 

@@ -36,13 +36,11 @@ Result<bool> rewrite(Graph& graph, Node* root) {
   const auto m = match(graph, root);
   if (!m) return false;
   const Dims shape(m->x->type.dims.begin() + m->axis, m->x->type.dims.end());
-  std::vector<const Node*> replaced{m->centred, root, m->last};
   Value *gain = nullptr, *bias = nullptr;
   Node* last = m->last;
   if (Node* mul = affine(graph, last->outputs[0], "mul", shape, &gain)) {
-    replaced.push_back(last = mul);
-    if (Node* add = affine(graph, last->outputs[0], "add", shape, &bias))
-      replaced.push_back(last = add);
+    last = mul;
+    if (Node* add = affine(graph, last->outputs[0], "add", shape, &bias)) last = add;
   }
   if (!gain) {
     STOKER_ASSIGN(gain, ones(graph, m->x->type.dtype, shape, last));
@@ -50,10 +48,9 @@ Result<bool> rewrite(Graph& graph, Node* root) {
   }
   std::vector<Value*> inputs{m->x, gain};
   if (bias) inputs.push_back(bias);
-  STOKER_TRY(replace_with_node(graph, last->outputs[0], *find_op("layer_normalization"), inputs,
-                               {{"axis", Attribute(m->axis - m->x->type.rank())},
-                                {"epsilon", Attribute(m->epsilon)}},
-                               replaced)
+  STOKER_TRY(replace_expression(graph, last, "layer_normalization", inputs,
+                                {{"axis", Attribute(m->axis - m->x->type.rank())},
+                                 {"epsilon", Attribute(m->epsilon)}})
                  .status());
   return true;
 }

@@ -14,9 +14,14 @@ Value* square_of(const Value* value) {
   return mul && mul->inputs[0] == mul->inputs[1] ? mul->inputs[0] : nullptr;
 }
 
+// Normalisations accumulate in f32 at least, so f32 around half floats says nothing more; f64 does.
+bool is_f32_or_half(DType dtype) {
+  return dtype == DType::kF32 || dtype == DType::kF16 || dtype == DType::kBF16;
+}
+
 bool is_float_cast(const Node& node) {
-  return node.is("cast") && !node.is_constant() && is_float(node.inputs[0]->type.dtype) &&
-         is_float(node.outputs[0]->type.dtype);
+  return node.is("cast") && !node.is_constant() && is_f32_or_half(node.inputs[0]->type.dtype) &&
+         is_f32_or_half(node.outputs[0]->type.dtype);
 }
 
 // The only user behind casts; `*value` becomes what it reads.

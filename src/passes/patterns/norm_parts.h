@@ -7,8 +7,8 @@
 
 namespace stoker {
 
-// centred / sqrt(mean(squared^2) + epsilon); casts between float types in between are looked
-// through.
+// centred / sqrt(mean(squared^2) + epsilon); casts between f32 and half floats are
+// looked through.
 struct RootMeanSquare {
   Value* squared = nullptr;
   int64_t axis = 0;  // the first of the trailing axes
@@ -23,7 +23,7 @@ Node* division_by_root(const Graph& graph, Node* root, const Value* numerator);
 
 // The axis from which on all axes are reduced with their extents kept; -1 otherwise.
 int64_t trailing_axis(const Node& mean);
-// The value behind casts from one float type to another.
+// The value behind such casts.
 Value* behind_casts(Value* value);
 
 // The next node when it is `op` with a constant that has exactly this shape.

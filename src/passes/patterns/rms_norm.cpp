@@ -18,18 +18,16 @@ Result<bool> rewrite(Graph& graph, Node* root) {
   }
   if (!last || !(last->outputs[0]->type == x->type)) return false;
   const Dims shape(x->type.dims.begin() + m->axis, x->type.dims.end());
-  std::vector<const Node*> replaced{root, last};
   Value* scale = nullptr;
   if (Node* mul = affine(graph, last->outputs[0], "mul", shape, &scale)) {
-    replaced.push_back(last = mul);
+    last = mul;
   } else {
     STOKER_ASSIGN(scale, ones(graph, x->type.dtype, shape, last));
     if (!scale) return false;
   }
-  STOKER_TRY(replace_with_node(graph, last->outputs[0], *find_op("rms_normalization"), {x, scale},
-                               {{"axis", Attribute(m->axis - x->type.rank())},
-                                {"epsilon", Attribute(m->epsilon)}},
-                               replaced)
+  STOKER_TRY(replace_expression(graph, last, "rms_normalization", {x, scale},
+                                {{"axis", Attribute(m->axis - x->type.rank())},
+                                 {"epsilon", Attribute(m->epsilon)}})
                  .status());
   return true;
 }

@@ -24,9 +24,7 @@ Result<bool> rewrite(Graph& graph, Node* sigmoid) {
   if (!alpha) return false;
   Attributes attributes;
   if (*alpha != 1) attributes.set("alpha", *alpha);
-  STOKER_TRY(replace_with_node(graph, product->outputs[0], *find_op("swish"), {x}, attributes,
-                               {sigmoid, product})
-                 .status());
+  STOKER_TRY(replace_expression(graph, product, "swish", {x}, attributes).status());
   return true;
 }
 
