@@ -83,8 +83,33 @@ Result<Node*> replace_with_node(Graph& graph, Value* old, const Op& op, std::vec
   return node;
 }
 
-Result<Node*> replace_expression(Graph& graph, Node* last, std::string_view op_name,
-                                 std::vector<Value*> inputs, Attributes attributes) {
+namespace {
+
+// Whether a node between the inputs of an expression and its end rounds to a narrow float.
+bool rounds_inside(const Node& last, const std::vector<Value*>& inputs) {
+  std::unordered_set<const Node*> seen{&last};
+  std::vector<const Node*> open{&last};
+  while (!open.empty()) {
+    const Node* node = open.back();
+    open.pop_back();
+    const ValueType& type = node->outputs[0]->type;
+    const bool selects = node->is("min") || node->is("max");
+    if (node != &last && !selects && is_float(type.dtype) && dtype_bits(type.dtype) < 32)
+      return true;
+    for (const Value* input : node->inputs) {
+      if (!input || !input->producer || input->is_constant()) continue;
+      if (std::find(inputs.begin(), inputs.end(), input) != inputs.end()) continue;
+      if (seen.insert(input->producer).second) open.push_back(input->producer);
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
+Result<bool> replace_expression(Graph& graph, Node* last, std::string_view op_name,
+                                std::vector<Value*> inputs, Attributes attributes) {
+  if (rounds_inside(*last, inputs)) return false;
   STOKER_ASSIGN(Node * fresh, replace_with_node(graph, last->outputs[0], *find_op(op_name),
                                                 std::move(inputs), std::move(attributes), {}));
   std::vector<const Node*> dead{last};
@@ -104,7 +129,7 @@ Result<Node*> replace_expression(Graph& graph, Node* last, std::string_view op_n
     }
   }
   for (size_t i = dead.size(); i-- > 0;) append_origins(fresh, *dead[i]);
-  return fresh;
+  return true;
 }
 
 Result<Node*> insert_node(Graph& graph, Node* before, std::string_view op_name,

@@ -34,9 +34,10 @@ Result<Node*> replace_with_node(Graph& graph, Value* old, const Op& op, std::vec
                                 Attributes attributes, const std::vector<const Node*>& replaced);
 
 // The same where `last` is the end of an expression that the new node says as a whole: the origins
-// of all nodes that nothing else uses then go along.
-Result<Node*> replace_expression(Graph& graph, Node* last, std::string_view op,
-                                 std::vector<Value*> inputs, Attributes attributes = {});
+// of all nodes that nothing else uses then go along. False, and nothing is changed, when a node
+// inside rounds to a float narrower than f32: the one op would round once, and numbers would move.
+Result<bool> replace_expression(Graph& graph, Node* last, std::string_view op,
+                                std::vector<Value*> inputs, Attributes attributes = {});
 
 // A new node before `before`, inferred.
 Result<Node*> insert_node(Graph& graph, Node* before, std::string_view op,

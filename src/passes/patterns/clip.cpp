@@ -46,8 +46,7 @@ Result<bool> rewrite(Graph& graph, Node* node) {
   if (*scalar_constant(low) > *scalar_constant(high)) return false;
   STOKER_ASSIGN(low, scalar_limit(graph, low, node));
   STOKER_ASSIGN(high, scalar_limit(graph, high, node));
-  STOKER_TRY(replace_expression(graph, node, "clip", {inner->x, low, high}).status());
-  return true;
+  return replace_expression(graph, node, "clip", {inner->x, low, high});
 }
 
 }  // namespace

@@ -127,8 +127,7 @@ Result<bool> rewrite(Graph& graph, Node* curve) {
   if (!last || !(last->outputs[0]->type == x->type)) return false;
   Attributes attributes;
   if (!exact) attributes.set("approximate", std::string("tanh"));
-  STOKER_TRY(replace_expression(graph, last, "gelu", {x}, attributes).status());
-  return true;
+  return replace_expression(graph, last, "gelu", {x}, attributes);
 }
 
 }  // namespace

@@ -80,8 +80,7 @@ Value* source_of(const Node& node) {
 Result<bool> replace(Graph& graph, Node* node, Value* x, std::string_view op,
                      Attributes attributes) {
   if (!x || !is_float(x->type.dtype) || !(node->outputs[0]->type == x->type)) return false;
-  STOKER_TRY(replace_expression(graph, node, op, {x}, std::move(attributes)).status());
-  return true;
+  return replace_expression(graph, node, op, {x}, std::move(attributes));
 }
 
 }  // namespace

@@ -48,11 +48,9 @@ Result<bool> rewrite(Graph& graph, Node* root) {
   }
   std::vector<Value*> inputs{m->x, gain};
   if (bias) inputs.push_back(bias);
-  STOKER_TRY(replace_expression(graph, last, "layer_normalization", inputs,
-                                {{"axis", Attribute(m->axis - m->x->type.rank())},
-                                 {"epsilon", Attribute(m->epsilon)}})
-                 .status());
-  return true;
+  return replace_expression(
+      graph, last, "layer_normalization", inputs,
+      {{"axis", Attribute(m->axis - m->x->type.rank())}, {"epsilon", Attribute(m->epsilon)}});
 }
 
 }  // namespace

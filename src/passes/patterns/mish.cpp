@@ -24,8 +24,7 @@ Result<bool> rewrite(Graph& graph, Node* tanh) {
   Node* product = tanh->outputs[0]->uses[0].node;
   if (!product->is("mul") || other_operand(*product, tanh->outputs[0]) != x) return false;
   if (!(product->outputs[0]->type == x->type)) return false;
-  STOKER_TRY(replace_expression(graph, product, "mish", {x}).status());
-  return true;
+  return replace_expression(graph, product, "mish", {x});
 }
 
 }  // namespace

@@ -25,11 +25,9 @@ Result<bool> rewrite(Graph& graph, Node* root) {
     STOKER_ASSIGN(scale, ones(graph, x->type.dtype, shape, last));
     if (!scale) return false;
   }
-  STOKER_TRY(replace_expression(graph, last, "rms_normalization", {x, scale},
-                                {{"axis", Attribute(m->axis - x->type.rank())},
-                                 {"epsilon", Attribute(m->epsilon)}})
-                 .status());
-  return true;
+  return replace_expression(
+      graph, last, "rms_normalization", {x, scale},
+      {{"axis", Attribute(m->axis - x->type.rank())}, {"epsilon", Attribute(m->epsilon)}});
 }
 
 }  // namespace

@@ -44,10 +44,8 @@ Result<bool> rewrite(Graph& graph, Node* node) {
     if (shifted && shifted == node->inputs[0]) x = source_of(shifted, axis);
   }
   if (!x || !is_float(x->type.dtype) || !(node->outputs[0]->type == x->type)) return false;
-  STOKER_TRY(replace_expression(graph, node, node->is("div") ? "softmax" : "log_softmax", {x},
-                                {{"axis", Attribute(axis)}})
-                 .status());
-  return true;
+  return replace_expression(graph, node, node->is("div") ? "softmax" : "log_softmax", {x},
+                            {{"axis", Attribute(axis)}});
 }
 
 }  // namespace

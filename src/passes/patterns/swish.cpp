@@ -24,8 +24,7 @@ Result<bool> rewrite(Graph& graph, Node* sigmoid) {
   if (!alpha) return false;
   Attributes attributes;
   if (*alpha != 1) attributes.set("alpha", *alpha);
-  STOKER_TRY(replace_expression(graph, product, "swish", {x}, attributes).status());
-  return true;
+  return replace_expression(graph, product, "swish", {x}, attributes);
 }
 
 }  // namespace
