@@ -6,6 +6,7 @@
 #include <cstring>
 #include <exception>
 
+#include "base/onnx_dtype.h"
 #include "base/status.h"
 #include "ops/custom_call.h"
 
@@ -15,26 +16,6 @@ namespace {
 
 constexpr int32_t kMaxRank = 64;
 constexpr size_t kMaxFailureText = 2000;
-
-// By ONNX's numbers, which the interface uses.
-constexpr std::array kDTypes = {
-    DType::kInvalid,    DType::kF32,  DType::kU8,       DType::kI8,         DType::kU16,
-    DType::kI16,        DType::kI32,  DType::kI64,      DType::kString,     DType::kBool,
-    DType::kF16,        DType::kF64,  DType::kU32,      DType::kU64,        DType::kC64,
-    DType::kC128,       DType::kBF16, DType::kF8E4M3FN, DType::kF8E4M3FNUZ, DType::kF8E5M2,
-    DType::kF8E5M2FNUZ, DType::kU4,   DType::kI4,       DType::kF4E2M1,     DType::kF8E8M0,
-    DType::kU2,         DType::kI2,
-};
-
-int32_t number_of(DType dtype) {
-  const auto found = std::find(kDTypes.begin(), kDTypes.end(), dtype);
-  return found == kDTypes.end() ? 0 : static_cast<int32_t>(found - kDTypes.begin());
-}
-
-DType dtype_of(int32_t number) {
-  const bool known = number > 0 && static_cast<size_t>(number) < kDTypes.size();
-  return known ? kDTypes[static_cast<size_t>(number)] : DType::kInvalid;
-}
 
 void note(StokerOpCall& call, Status status) {
   if (call.failure.is_ok()) call.failure = std::move(status);
@@ -167,7 +148,7 @@ int32_t set_output(StokerOpCall* call, int32_t index, int32_t dtype, int32_t ran
     STOKER_ASSIGN(DeclaredOutput* const output, output_at(*call, "set_output", index));
     const bool ranked = rank != STOKER_OP_UNKNOWN_RANK;
     if (ranked) STOKER_TRY(check_rank("set_output", index, rank, dims));
-    const DType type = dtype_of(dtype);
+    const DType type = dtype_from_onnx(dtype);
     if (type == DType::kInvalid) {
       return invalid_argument(
           "set_output: output {} of element type {}, which there is not: a "
@@ -278,7 +259,7 @@ const StokerOpHost kCustomHost = {
 
 void SeenTensor::show(DType dtype, bool ranked) {
   present = true;
-  seen.dtype = number_of(dtype);
+  seen.dtype = onnx_number(dtype);
   seen.rank = ranked ? static_cast<int32_t>(dims.size()) : STOKER_OP_UNKNOWN_RANK;
   seen.dims = dims.data();
   const bool readable = value.defined() && dtype != DType::kString;

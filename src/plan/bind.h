@@ -29,7 +29,8 @@ Result<SymbolValues> match_shapes(const EngineContents& contents, const PlanProg
 // extent and have no value yet take it from the shape (of the same rank); every extent must then
 // come out as it is; symbols that have values must lie inside their ranges.
 void learn_symbols(const Dims& dims, const Shape& shape, SymbolValues& symbols);
-Status check_shape(const std::string& what, const Dims& dims, const Shape& shape,
+// `kind` and `name` say in the message whose shape it is.
+Status check_shape(const char* kind, const std::string& name, const Dims& dims, const Shape& shape,
                    const SymbolValues& symbols);
 Status check_ranges(const EngineContents& contents, const SymbolValues& symbols);
 

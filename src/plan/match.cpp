@@ -9,14 +9,14 @@ void learn_symbols(const Dims& dims, const Shape& shape, SymbolValues& symbols) 
   }
 }
 
-Status check_shape(const std::string& what, const Dims& dims, const Shape& shape,
+Status check_shape(const char* kind, const std::string& name, const Dims& dims, const Shape& shape,
                    const SymbolValues& symbols) {
   for (size_t d = 0; d < dims.size(); ++d) {
     if (dims[d].is_const() && dims[d].value() == shape[d]) continue;
     STOKER_ASSIGN(const int64_t expected, dims[d].evaluate(symbols));
     if (expected == shape[d]) continue;
-    return invalid_argument("{} has shape {}, expected {} with {} = {}", what, shape_text(shape),
-                            dims_text(dims), dims[d].text(), expected);
+    return invalid_argument("{} '{}' has shape {}, expected {} with {} = {}", kind, name,
+                            shape_text(shape), dims_text(dims), dims[d].text(), expected);
   }
   return Status::ok();
 }
@@ -49,8 +49,7 @@ Result<SymbolValues> match_shapes(const EngineContents& contents, const PlanProg
     learn_symbols(dims_of(i), shapes[i], values);
   }
   for (size_t i = 0; i < shapes.size(); ++i) {
-    STOKER_TRY(
-        check_shape("input '" + program.inputs[i].name + "'", dims_of(i), shapes[i], values));
+    STOKER_TRY(check_shape("input", program.inputs[i].name, dims_of(i), shapes[i], values));
   }
   STOKER_TRY(check_ranges(contents, values));
   return values;

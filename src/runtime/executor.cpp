@@ -2,19 +2,13 @@
 #include "runtime/executor.h"
 
 #include <algorithm>
-#include <chrono>
 #include <new>
 
+#include "base/clock.h"
 #include "base/memory.h"
 
 namespace stoker {
 namespace {
-
-double now_ns() {
-  return std::chrono::duration<double, std::nano>(
-             std::chrono::steady_clock::now().time_since_epoch())
-      .count();
-}
 
 // Sets flush-to-zero and denormals-are-zero for this thread until destroyed.
 class DenormalMode {

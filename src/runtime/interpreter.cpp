@@ -1,19 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/interpreter.h"
 
-#include <chrono>
-
+#include "base/clock.h"
 #include "base/hash.h"
 #include "base/numeric.h"
 
 namespace stoker {
 namespace {
-
-double now_ns() {
-  return std::chrono::duration<double, std::nano>(
-             std::chrono::steady_clock::now().time_since_epoch())
-      .count();
-}
 
 // The tensor of a shape value.
 Result<Tensor> evaluate_elements(const PlanTensor& tensor, const SymbolValues& symbols) {
@@ -60,25 +53,25 @@ Status Interpreter::enter(Frame& frame, const Values& inputs) {
   for (size_t i = 0; i < inputs.size(); ++i) {
     const PlanTensor& tensor = program.tensors[static_cast<size_t>(program.inputs[i].tensor)];
     if (tensor.holds != PlanTensor::Holds::kTensor) continue;
-    const std::string what = "input '" + program.inputs[i].name + "'";
-    if (!inputs[i].is_tensor()) return invalid_argument("{} holds no tensor", what);
+    const std::string& name = program.inputs[i].name;
+    if (!inputs[i].is_tensor()) return invalid_argument("input '{}' holds no tensor", name);
     const Tensor& given = inputs[i].tensor();
     if (given.dtype() != tensor.dtype) {
-      return invalid_argument("{} is {}, expected {}", what, dtype_name(given.dtype()),
+      return invalid_argument("input '{}' is {}, expected {}", name, dtype_name(given.dtype()),
                               dtype_name(tensor.dtype));
     }
     if (!tensor.ranked) continue;
     if (given.shape().size() != tensor.dims.size()) {
-      return invalid_argument("{} has shape {}, expected {}", what, shape_text(given.shape()),
-                              dims_text(tensor.dims));
+      return invalid_argument("input '{}' has shape {}, expected {}", name,
+                              shape_text(given.shape()), dims_text(tensor.dims));
     }
     learn_symbols(tensor.dims, given.shape(), frame.symbols);
   }
   for (size_t i = 0; i < inputs.size(); ++i) {
     const PlanTensor& tensor = program.tensors[static_cast<size_t>(program.inputs[i].tensor)];
     if (tensor.holds != PlanTensor::Holds::kTensor || !tensor.ranked) continue;
-    STOKER_TRY(check_shape("input '" + program.inputs[i].name + "'", tensor.dims,
-                           inputs[i].tensor().shape(), frame.symbols));
+    STOKER_TRY(check_shape("input", program.inputs[i].name, tensor.dims, inputs[i].tensor().shape(),
+                           frame.symbols));
   }
   return check_ranges(engine_.contents(), frame.symbols);
 }
@@ -135,7 +128,7 @@ Status Interpreter::store(Frame& frame, int32_t tensor, AnyValue value) {
     }
     if (plan.ranked) {
       learn_symbols(plan.dims, given.shape(), frame.symbols);
-      STOKER_TRY(check_shape("'" + plan.name + "'", plan.dims, given.shape(), frame.symbols));
+      STOKER_TRY(check_shape("value", plan.name, plan.dims, given.shape(), frame.symbols));
     }
   } else if (plan.holds == PlanTensor::Holds::kTensor) {
     return internal_error("'{}' came out as no tensor", plan.name);

@@ -1,7 +1,7 @@
 // The CPU as a device: host memory on huge pages, real time.
 // SPDX-License-Identifier: Apache-2.0
-#include <chrono>
 
+#include "base/clock.h"
 #include "base/memory.h"
 #include "device/device.h"
 
@@ -20,11 +20,7 @@ class CpuDevice : public Device {
   }
   bool executes() const override { return true; }
   void account(double, double) override {}
-  double now_ns() const override {
-    return std::chrono::duration<double, std::nano>(
-               std::chrono::steady_clock::now().time_since_epoch())
-        .count();
-  }
+  double now_ns() const override { return stoker::now_ns(); }
 };
 
 }  // namespace

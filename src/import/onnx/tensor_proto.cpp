@@ -18,14 +18,6 @@ namespace stoker {
 
 namespace {
 
-constexpr std::array kDTypes = {
-    DType::kInvalid,    DType::kF32,  DType::kU8,       DType::kI8,         DType::kU16,
-    DType::kI16,        DType::kI32,  DType::kI64,      DType::kString,     DType::kBool,
-    DType::kF16,        DType::kF64,  DType::kU32,      DType::kU64,        DType::kC64,
-    DType::kC128,       DType::kBF16, DType::kF8E4M3FN, DType::kF8E4M3FNUZ, DType::kF8E5M2,
-    DType::kF8E5M2FNUZ, DType::kU4,   DType::kI4,       DType::kF4E2M1,     DType::kF8E8M0,
-    DType::kU2,         DType::kI2,
-};
 constexpr size_t kMaxRank = 64;
 
 Result<int64_t> parse_number(const std::string& key, const std::string& text) {
@@ -129,16 +121,10 @@ Result<Shape> checked_shape(const google::protobuf::RepeatedField<int64_t>& dims
 
 }  // namespace
 
-DType dtype_from_onnx(int64_t data_type) {
-  if (data_type < 0 || data_type >= static_cast<int64_t>(kDTypes.size())) return DType::kInvalid;
-  return kDTypes[static_cast<size_t>(data_type)];
-}
-
 Result<Tensor> tensor_from_proto(const onnx::TensorProto& proto, const TensorSource& source) {
   const DType dtype = dtype_from_onnx(proto.data_type());
   if (dtype == DType::kInvalid) {
-    return invalid_model("expected an element type of 1 to {}, found {}", kDTypes.size() - 1,
-                         proto.data_type());
+    return invalid_model("expected an element type that ONNX defines, found {}", proto.data_type());
   }
   if (proto.has_segment()) return unsupported("tensors stored in segments");
   STOKER_ASSIGN(Shape shape, checked_shape(proto.dims()));

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <string>
 
+#include "base/onnx_dtype.h"
 #include "stoker/value.h"
 
 namespace onnx {
@@ -19,9 +20,6 @@ struct TensorSource {
   std::string folder;             // external data may come from here; empty: it is refused
   int64_t max_bytes = INT64_MAX;  // of one tensor
 };
-
-// kInvalid for a number that ONNX does not define.
-DType dtype_from_onnx(int64_t data_type);
 
 Result<Tensor> tensor_from_proto(const onnx::TensorProto& proto, const TensorSource& source);
 // The dense form; elements that are not listed are zero.
