@@ -48,6 +48,16 @@ Status emit_log_softmax(Builder& b, const Node& node) {
   return Status::ok();
 }
 
+// The axes that a normalisation is over: from its attribute on.
+std::vector<int64_t> axes_from(const Node& node) {
+  const int64_t rank = node.inputs[0]->type.rank();
+  int64_t axis = node.attributes.get_int("axis", -1);
+  if (axis < 0) axis += rank;
+  std::vector<int64_t> axes;
+  for (int64_t d = axis; d < rank; ++d) axes.push_back(d);
+  return axes;
+}
+
 Status emit_layer_normalization(Builder& b, const Node& node) {
   const DType dtype = out_dtype(node);
   STOKER_TRY(require_float(dtype));
@@ -55,13 +65,8 @@ Status emit_layer_normalization(Builder& b, const Node& node) {
   for (size_t i = 1; i < node.outputs.size(); ++i) {
     if (!node.outputs[i]->uses.empty()) return unsupported("the mean or deviation as an output");
   }
-  const int64_t rank = node.inputs[0]->type.rank();
-  int64_t axis = node.attributes.get_int("axis", -1);
-  if (axis < 0) axis += rank;
-  std::vector<int64_t> axes;
-  for (int64_t d = axis; d < rank; ++d) axes.push_back(d);
   STOKER_ASSIGN(const int x, b.of(node.inputs[0]));
-  STOKER_TRY(b.reduce_over(axes));
+  STOKER_TRY(b.reduce_over(axes_from(node)));
   const int centred = b.emit(RegionOp::kSub, dtype, x, b.emit(RegionOp::kReduceMean, dtype, x));
   const int variance =
       b.emit(RegionOp::kReduceMean, dtype, b.emit(RegionOp::kMul, dtype, centred, centred));
@@ -86,13 +91,8 @@ Status emit_rms_normalization(Builder& b, const Node& node) {
   if (in_dtype(node, 0) != dtype)
     return unsupported("{} scaled in {}", dtype_name(in_dtype(node, 0)), dtype_name(dtype));
   STOKER_TRY(same_space(b, node.inputs[0]));
-  const int64_t rank = node.inputs[0]->type.rank();
-  int64_t axis = node.attributes.get_int("axis", -1);
-  if (axis < 0) axis += rank;
-  std::vector<int64_t> axes;
-  for (int64_t d = axis; d < rank; ++d) axes.push_back(d);
   STOKER_ASSIGN(const int x, b.of(node.inputs[0]));
-  STOKER_TRY(b.reduce_over(axes));
+  STOKER_TRY(b.reduce_over(axes_from(node)));
   const int square = b.emit(RegionOp::kReduceMean, dtype, b.emit(RegionOp::kMul, dtype, x, x));
   const int epsilon =
       b.constant(dtype, static_cast<float>(node.attributes.get_float("epsilon", 1e-5)));

@@ -2,7 +2,6 @@
 // them: transpose -> relu -> add constant -> transpose becomes relu -> add (transposed) constant.
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <numeric>
 #include <unordered_map>
 
 #include "passes/match.h"
@@ -14,15 +13,6 @@ namespace {
 using Permutation = std::vector<int64_t>;
 
 constexpr size_t kMaxPulled = 64;
-
-Permutation permutation_of(const Node& transpose) {
-  Permutation perm = transpose.attributes.get_ints("perm");
-  if (perm.empty()) {
-    perm.resize(transpose.inputs[0]->type.dims.size());
-    std::iota(perm.rbegin(), perm.rend(), 0);
-  }
-  return perm;
-}
 
 Permutation inverse(const Permutation& perm) {
   Permutation result(perm.size());

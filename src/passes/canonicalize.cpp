@@ -2,8 +2,6 @@
 // that only move extents of 1 become `reshape`, chains of reshapes and of transposes become one
 // node.
 // SPDX-License-Identifier: Apache-2.0
-#include <numeric>
-
 #include "passes/match.h"
 #include "passes/pass.h"
 
@@ -33,19 +31,10 @@ std::optional<std::vector<int64_t>> reshape_target(const Dims& in, const Dims& o
   return target;
 }
 
-std::vector<int64_t> permutation(const Node& node) {
-  auto perm = node.attributes.get_ints("perm");
-  if (perm.empty()) {
-    perm.resize(node.inputs[0]->type.dims.size());
-    std::iota(perm.rbegin(), perm.rend(), 0);
-  }
-  return perm;
-}
-
 // Moves nothing but extents of 1, so that the elements stay in order.
 bool moves_only_ones(const Node& node) {
   int64_t last = -1;
-  for (const int64_t axis : permutation(node)) {
+  for (const int64_t axis : permutation_of(node)) {
     const Dim& extent = node.inputs[0]->type.dims[static_cast<size_t>(axis)];
     if (extent == Dim(1)) continue;
     if (axis < last) return false;
@@ -98,7 +87,7 @@ Result<bool> rewrite_reshape(Graph& graph, Node* node) {
 Result<bool> merge_transposes(Graph& graph, Node* node) {
   const Node* first = producer_of(node->inputs[0], "transpose");
   if (!first || !node->inputs[0]->type.ranked) return false;
-  const auto inner = permutation(*first), outer = permutation(*node);
+  const auto inner = permutation_of(*first), outer = permutation_of(*node);
   std::vector<int64_t> perm;
   for (const int64_t axis : outer) perm.push_back(inner[static_cast<size_t>(axis)]);
   STOKER_TRY(replace_with_node(graph, node->outputs[0], *node->op, {first->inputs[0]},

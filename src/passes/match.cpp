@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "base/numeric.h"
 
@@ -46,6 +47,15 @@ std::optional<std::vector<int64_t>> reduce_axes(const Node& node) {
   for (int64_t& axis : axes) axis += axis < 0 ? rank : 0;
   std::sort(axes.begin(), axes.end());
   return axes;
+}
+
+std::vector<int64_t> permutation_of(const Node& transpose) {
+  auto perm = transpose.attributes.get_ints("perm");
+  if (perm.empty()) {
+    perm.resize(transpose.inputs[0]->type.dims.size());
+    std::iota(perm.rbegin(), perm.rend(), 0);
+  }
+  return perm;
 }
 
 Value* other_operand(const Node& node, const Value* value) {

@@ -20,6 +20,9 @@ bool single_use(const Graph& graph, const Value* value);
 // Axes of a reduction or softmax-like node, normalised; nullopt when they are not constant.
 std::optional<std::vector<int64_t>> reduce_axes(const Node& node);
 
+// Where each axis of a transpose's output comes from; the input is ranked.
+std::vector<int64_t> permutation_of(const Node& transpose);
+
 // The other operand of a binary node when one operand is `value`; null otherwise.
 Value* other_operand(const Node& node, const Value* value);
 

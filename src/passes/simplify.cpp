@@ -1,5 +1,5 @@
-// Arithmetic that changes nothing (x + 0, x * 1, x ^ 1), pairs that undo each other (neg, not),
-// casts behind casts that lose nothing, and empty operands of concat.
+// Arithmetic that changes nothing but the sign of a zero (x + 0, x * 1, x ^ 1), pairs that undo
+// each other (neg, not), casts behind casts that lose nothing, and empty operands of concat.
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 

@@ -48,21 +48,12 @@ Result<bool> rewrite(Graph& graph, Node* root) {
   }
   std::vector<Value*> inputs{m->x, gain};
   if (bias) inputs.push_back(bias);
-  return replace_expression(
-      graph, last, "layer_normalization", inputs,
-      {{"axis", Attribute(m->axis - m->x->type.rank())}, {"epsilon", Attribute(m->epsilon)}});
+  return replace_by_norm(graph, last, "layer_normalization", m->axis, m->epsilon,
+                         std::move(inputs));
 }
 
 }  // namespace
 
-Result<int> layer_norm(Graph& graph, const PassContext&) {
-  int changes = 0;
-  for (Node* node : node_snapshot(graph)) {
-    if (!is_root(*node)) continue;
-    STOKER_ASSIGN(const bool changed, rewrite(graph, node));
-    changes += changed;
-  }
-  return changes;
-}
+Result<int> layer_norm(Graph& graph, const PassContext&) { return rewrite_roots(graph, rewrite); }
 
 }  // namespace stoker

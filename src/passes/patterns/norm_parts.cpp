@@ -129,4 +129,21 @@ Result<Value*> ones(Graph& graph, DType dtype, const Dims& shape, Node* before) 
   return expand->outputs[0];
 }
 
+Result<int> rewrite_roots(Graph& graph, RootRewrite rewrite) {
+  int changes = 0;
+  for (Node* node : node_snapshot(graph)) {
+    if (!is_root(*node)) continue;
+    STOKER_ASSIGN(const bool changed, rewrite(graph, node));
+    changes += changed;
+  }
+  return changes;
+}
+
+Result<bool> replace_by_norm(Graph& graph, Node* last, std::string_view op, int64_t axis,
+                             double epsilon, std::vector<Value*> inputs) {
+  const int64_t from_end = axis - inputs[0]->type.rank();
+  return replace_expression(graph, last, op, std::move(inputs),
+                            {{"axis", Attribute(from_end)}, {"epsilon", Attribute(epsilon)}});
+}
+
 }  // namespace stoker

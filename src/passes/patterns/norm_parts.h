@@ -29,6 +29,14 @@ Value* behind_casts(Value* value);
 // The next node when it is `op` with a constant that has exactly this shape.
 Node* affine(const Graph& graph, const Value* value, std::string_view op, const Dims& shape,
              Value** parameter);
+// What one rewrite does with the root of such an expression.
+using RootRewrite = Result<bool> (*)(Graph& graph, Node* root);
+// Offers every root to the rewrite; the number of changes.
+Result<int> rewrite_roots(Graph& graph, RootRewrite rewrite);
+// The normalisation of inputs[0] over the axes from `axis` on takes the expression's place.
+Result<bool> replace_by_norm(Graph& graph, Node* last, std::string_view op, int64_t axis,
+                             double epsilon, std::vector<Value*> inputs);
+
 // A constant of ones before a node; null when the shape is not known.
 Result<Value*> ones(Graph& graph, DType dtype, const Dims& shape, Node* before);
 

@@ -25,21 +25,11 @@ Result<bool> rewrite(Graph& graph, Node* root) {
     STOKER_ASSIGN(scale, ones(graph, x->type.dtype, shape, last));
     if (!scale) return false;
   }
-  return replace_expression(
-      graph, last, "rms_normalization", {x, scale},
-      {{"axis", Attribute(m->axis - x->type.rank())}, {"epsilon", Attribute(m->epsilon)}});
+  return replace_by_norm(graph, last, "rms_normalization", m->axis, m->epsilon, {x, scale});
 }
 
 }  // namespace
 
-Result<int> rms_norm(Graph& graph, const PassContext&) {
-  int changes = 0;
-  for (Node* node : node_snapshot(graph)) {
-    if (!is_root(*node)) continue;
-    STOKER_ASSIGN(const bool changed, rewrite(graph, node));
-    changes += changed;
-  }
-  return changes;
-}
+Result<int> rms_norm(Graph& graph, const PassContext&) { return rewrite_roots(graph, rewrite); }
 
 }  // namespace stoker
