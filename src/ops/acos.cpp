@@ -11,6 +11,7 @@ const Op op_acos = {
     .evaluate =
         [](const EvalContext& c) { return map_float(c, [](double x) { return std::acos(x); }); },
     .pointwise = true,
+    .transcendental = true,
 };
 
 }  // namespace stoker

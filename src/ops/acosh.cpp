@@ -11,6 +11,7 @@ const Op op_acosh = {
     .evaluate =
         [](const EvalContext& c) { return map_float(c, [](double x) { return std::acosh(x); }); },
     .pointwise = true,
+    .transcendental = true,
 };
 
 }  // namespace stoker

@@ -44,6 +44,7 @@ const Op op_adam = {
                    {"norm_coefficient_post", AttributeKind::kFloat}},
     .infer = [](InferContext& c) { return infer_optimizer(c, "adam", kGroups); },
     .evaluate = evaluate,
+    .transcendental = true,
 };
 
 }  // namespace stoker

@@ -11,6 +11,7 @@ const Op op_asin = {
     .evaluate =
         [](const EvalContext& c) { return map_float(c, [](double x) { return std::asin(x); }); },
     .pointwise = true,
+    .transcendental = true,
 };
 
 }  // namespace stoker

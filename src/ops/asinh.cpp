@@ -11,6 +11,7 @@ const Op op_asinh = {
     .evaluate =
         [](const EvalContext& c) { return map_float(c, [](double x) { return std::asinh(x); }); },
     .pointwise = true,
+    .transcendental = true,
 };
 
 }  // namespace stoker

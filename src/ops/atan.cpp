@@ -11,6 +11,7 @@ const Op op_atan = {
     .evaluate =
         [](const EvalContext& c) { return map_float(c, [](double x) { return std::atan(x); }); },
     .pointwise = true,
+    .transcendental = true,
 };
 
 }  // namespace stoker

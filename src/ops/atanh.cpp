@@ -11,6 +11,7 @@ const Op op_atanh = {
     .evaluate =
         [](const EvalContext& c) { return map_float(c, [](double x) { return std::atanh(x); }); },
     .pointwise = true,
+    .transcendental = true,
 };
 
 }  // namespace stoker

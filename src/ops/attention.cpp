@@ -342,6 +342,7 @@ const Op op_attention = {
                    {"window", AttributeKind::kInt}},
     .infer = infer,
     .evaluate = evaluate,
+    .transcendental = true,
 };
 
 }  // namespace stoker

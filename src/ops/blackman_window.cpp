@@ -13,6 +13,7 @@ const Op op_blackman_window = {
         [](const EvalContext& c) {
           return evaluate_cosine_window(c, "blackman_window", 0.42, 0.5, 0.08);
         },
+    .transcendental = true,
 };
 
 }  // namespace stoker

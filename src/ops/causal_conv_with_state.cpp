@@ -117,6 +117,7 @@ const Op op_causal_conv_with_state = {
     .attributes = {{"activation", AttributeKind::kString}},
     .infer = infer,
     .evaluate = evaluate,
+    .transcendental = true,
 };
 
 }  // namespace stoker

@@ -17,6 +17,7 @@ const Op op_celu = {
           });
         },
     .pointwise = true,
+    .transcendental = true,
 };
 
 }  // namespace stoker

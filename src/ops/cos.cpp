@@ -11,6 +11,7 @@ const Op op_cos = {
     .evaluate =
         [](const EvalContext& c) { return map_float(c, [](double x) { return std::cos(x); }); },
     .pointwise = true,
+    .transcendental = true,
 };
 
 }  // namespace stoker

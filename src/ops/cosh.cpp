@@ -11,6 +11,7 @@ const Op op_cosh = {
     .evaluate =
         [](const EvalContext& c) { return map_float(c, [](double x) { return std::cosh(x); }); },
     .pointwise = true,
+    .transcendental = true,
 };
 
 }  // namespace stoker

@@ -60,6 +60,8 @@ const Op op_custom = {
                    {"*", AttributeKind::kString}},  // the model's own, of any kind
     .infer = infer,
     .evaluate_values = evaluate,
+    // Folded, the engine would no longer say whose code its numbers come from.
+    .foldable = false,
 };
 
 }  // namespace stoker

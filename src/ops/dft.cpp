@@ -148,6 +148,7 @@ const Op op_dft = {
     .attributes = {{"inverse", AttributeKind::kInt}, {"onesided", AttributeKind::kInt}},
     .infer = infer,
     .evaluate = evaluate,
+    .transcendental = true,
 };
 
 }  // namespace stoker

@@ -15,6 +15,7 @@ const Op op_elu = {
           return map_float(c, [=](double x) { return x < 0 ? alpha * std::expm1(x) : x; });
         },
     .pointwise = true,
+    .transcendental = true,
 };
 
 }  // namespace stoker

@@ -11,6 +11,7 @@ const Op op_erf = {
     .evaluate =
         [](const EvalContext& c) { return map_float(c, [](double x) { return std::erf(x); }); },
     .pointwise = true,
+    .transcendental = true,
 };
 
 }  // namespace stoker

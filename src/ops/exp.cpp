@@ -11,6 +11,7 @@ const Op op_exp = {
     .evaluate =
         [](const EvalContext& c) { return map_float(c, [](double x) { return std::exp(x); }); },
     .pointwise = true,
+    .transcendental = true,
 };
 
 }  // namespace stoker

@@ -28,6 +28,7 @@ const Op op_gelu = {
               c, [](double x) { return 0.5 * x * std::erfc(-x * 0.70710678118654752440); });
         },
     .pointwise = true,
+    .transcendental = true,
 };
 
 }  // namespace stoker

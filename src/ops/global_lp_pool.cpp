@@ -19,6 +19,7 @@ const Op op_global_lp_pool = {
             return std::pow(sum, 1.0 / p);
           });
         },
+    .transcendental = true,
 };
 
 }  // namespace stoker

@@ -59,6 +59,7 @@ const Op op_gru = {
                    {"linear_before_reset", AttributeKind::kInt}},
     .infer = [](InferContext& c) { return infer_recurrent(c, "gru", 3); },
     .evaluate = evaluate,
+    .transcendental = true,
 };
 
 }  // namespace stoker

@@ -13,6 +13,7 @@ const Op op_hamming_window = {
         [](const EvalContext& c) {
           return evaluate_cosine_window(c, "hamming_window", 25.0 / 46, 21.0 / 46, 0);
         },
+    .transcendental = true,
 };
 
 }  // namespace stoker

@@ -11,6 +11,7 @@ const Op op_hann_window = {
     .infer = [](InferContext& c) { return infer_cosine_window(c, "hann_window"); },
     .evaluate =
         [](const EvalContext& c) { return evaluate_cosine_window(c, "hann_window", 0.5, 0.5, 0); },
+    .transcendental = true,
 };
 
 }  // namespace stoker

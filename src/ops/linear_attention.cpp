@@ -232,6 +232,7 @@ const Op op_linear_attention = {
                    {"update_rule", AttributeKind::kString}},
     .infer = infer,
     .evaluate = evaluate,
+    .transcendental = true,
 };
 
 }  // namespace stoker

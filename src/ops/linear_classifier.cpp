@@ -73,6 +73,7 @@ const Op op_linear_classifier = {
                    {"post_transform", AttributeKind::kString}},
     .infer = infer,
     .evaluate = evaluate,
+    .transcendental = true,
 };
 
 }  // namespace stoker

@@ -47,6 +47,7 @@ const Op op_linear_regressor = {
                    {"targets", AttributeKind::kInt}},
     .infer = infer,
     .evaluate = evaluate,
+    .transcendental = true,
 };
 
 }  // namespace stoker

@@ -11,6 +11,7 @@ const Op op_log = {
     .evaluate =
         [](const EvalContext& c) { return map_float(c, [](double x) { return std::log(x); }); },
     .pointwise = true,
+    .transcendental = true,
 };
 
 }  // namespace stoker

@@ -14,6 +14,7 @@ const Op op_log_softmax = {
         [](const EvalContext& c) {
           return softmax(c, [](double shifted, double sum) { return shifted - std::log(sum); });
         },
+    .transcendental = true,
 };
 
 }  // namespace stoker

@@ -39,6 +39,7 @@ const Op op_lp_pool = {
                    {"p", AttributeKind::kInt}},
     .infer = [](InferContext& c) { return infer_pool(c, "lp_pool", kFloats); },
     .evaluate = evaluate,
+    .transcendental = true,
 };
 
 }  // namespace stoker

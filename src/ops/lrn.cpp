@@ -51,6 +51,7 @@ const Op op_lrn = {
                    {"size", AttributeKind::kInt, true}},
     .infer = infer,
     .evaluate = evaluate,
+    .transcendental = true,
 };
 
 }  // namespace stoker

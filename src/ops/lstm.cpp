@@ -56,6 +56,7 @@ const Op op_lstm = {
                    {"input_forget", AttributeKind::kInt}},
     .infer = [](InferContext& c) { return infer_recurrent(c, "lstm", 4); },
     .evaluate = evaluate,
+    .transcendental = true,
 };
 
 }  // namespace stoker

@@ -89,6 +89,7 @@ const Op op_mel_weight_matrix = {
     .attributes = {{"output_datatype", AttributeKind::kDType}},
     .infer = infer,
     .evaluate = evaluate,
+    .transcendental = true,
 };
 
 }  // namespace stoker

@@ -15,6 +15,7 @@ const Op op_mish = {
           });
         },
     .pointwise = true,
+    .transcendental = true,
 };
 
 }  // namespace stoker

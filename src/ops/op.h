@@ -142,13 +142,15 @@ struct Op {
   std::vector<AttributeDef> attributes;
   Status (*infer)(InferContext&) = nullptr;
   Status (*evaluate)(const EvalContext&) = nullptr;
-  // Instead of `evaluate`, for ops that make their own outputs. Both null: a structural op, whose
-  // sub-graphs the runtime executes.
+  // For ops that make their own outputs; dynamic programs prefer it where an op has both (identity
+  // shares the value). Both null: a structural op, whose sub-graphs the runtime executes.
   Status (*evaluate_values)(ValueContext&) = nullptr;
   bool pointwise =
       false;  // output element depends on the input elements at that (broadcast) position
   bool deterministic = true;
-  bool foldable = true;  // f64 transcendental functions fold nowhere (see passes/fold_constants)
+  bool foldable = true;  // false: the engine must evaluate it, also on constants
+  // Calls functions of libm, whose last f64 bit differs by CPU: not folded in f64.
+  bool transcendental = false;
 };
 
 // Null when there is no such op.

@@ -46,6 +46,7 @@ const Op op_pow = {
           return map_float2(c, [](double a, double b) { return std::pow(a, b); });
         },
     .pointwise = true,
+    .transcendental = true,
 };
 
 }  // namespace stoker

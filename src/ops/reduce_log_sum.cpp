@@ -17,6 +17,7 @@ const Op op_reduce_log_sum = {
               c, 0.0, [](double sum, double x) { return sum + x; },
               [](double sum, int64_t) { return std::log(sum); });
         },
+    .transcendental = true,
 };
 
 }  // namespace stoker

@@ -30,6 +30,7 @@ const Op op_reduce_log_sum_exp = {
       });
       return Status::ok();
     },
+    .transcendental = true,
 };
 
 }  // namespace stoker

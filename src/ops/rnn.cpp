@@ -42,6 +42,7 @@ const Op op_rnn = {
                    {"layout", AttributeKind::kInt}},
     .infer = [](InferContext& c) { return infer_recurrent(c, "rnn", 1); },
     .evaluate = evaluate,
+    .transcendental = true,
 };
 
 }  // namespace stoker

@@ -17,6 +17,7 @@ const Op op_selu = {
                            [=](double x) { return gamma * (x > 0 ? x : alpha * std::expm1(x)); });
         },
     .pointwise = true,
+    .transcendental = true,
 };
 
 }  // namespace stoker

@@ -13,6 +13,7 @@ const Op op_sigmoid = {
           return map_float(c, [](double x) { return 1.0 / (1.0 + std::exp(-x)); });
         },
     .pointwise = true,
+    .transcendental = true,
 };
 
 }  // namespace stoker

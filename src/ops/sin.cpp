@@ -11,6 +11,7 @@ const Op op_sin = {
     .evaluate =
         [](const EvalContext& c) { return map_float(c, [](double x) { return std::sin(x); }); },
     .pointwise = true,
+    .transcendental = true,
 };
 
 }  // namespace stoker

@@ -11,6 +11,7 @@ const Op op_sinh = {
     .evaluate =
         [](const EvalContext& c) { return map_float(c, [](double x) { return std::sinh(x); }); },
     .pointwise = true,
+    .transcendental = true,
 };
 
 }  // namespace stoker

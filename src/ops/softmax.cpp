@@ -14,6 +14,7 @@ const Op op_softmax = {
         [](const EvalContext& c) {
           return softmax(c, [](double shifted, double sum) { return std::exp(shifted) / sum; });
         },
+    .transcendental = true,
 };
 
 }  // namespace stoker

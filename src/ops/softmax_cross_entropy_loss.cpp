@@ -57,6 +57,7 @@ const Op op_softmax_cross_entropy_loss = {
     .attributes = {{"ignore_index", AttributeKind::kInt}, {"reduction", AttributeKind::kString}},
     .infer = infer,
     .evaluate = evaluate,
+    .transcendental = true,
 };
 
 }  // namespace stoker

@@ -14,6 +14,7 @@ const Op op_softplus = {
               c, [](double x) { return std::max(x, 0.0) + std::log1p(std::exp(-std::fabs(x))); });
         },
     .pointwise = true,
+    .transcendental = true,
 };
 
 }  // namespace stoker

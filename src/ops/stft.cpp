@@ -134,6 +134,7 @@ const Op op_stft = {
     .attributes = {{"onesided", AttributeKind::kInt}},
     .infer = infer,
     .evaluate = evaluate,
+    .transcendental = true,
 };
 
 }  // namespace stoker

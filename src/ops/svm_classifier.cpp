@@ -227,6 +227,7 @@ const Op op_svm_classifier = {
                    {"vectors_per_class", AttributeKind::kInts}},
     .infer = infer,
     .evaluate = evaluate,
+    .transcendental = true,
 };
 
 }  // namespace stoker

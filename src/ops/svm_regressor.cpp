@@ -91,6 +91,7 @@ const Op op_svm_regressor = {
                    {"support_vectors", AttributeKind::kFloats}},
     .infer = infer,
     .evaluate = evaluate,
+    .transcendental = true,
 };
 
 }  // namespace stoker

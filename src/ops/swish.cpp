@@ -15,6 +15,7 @@ const Op op_swish = {
           return map_float(c, [=](double x) { return x / (1.0 + std::exp(-alpha * x)); });
         },
     .pointwise = true,
+    .transcendental = true,
 };
 
 }  // namespace stoker

@@ -11,6 +11,7 @@ const Op op_tan = {
     .evaluate =
         [](const EvalContext& c) { return map_float(c, [](double x) { return std::tan(x); }); },
     .pointwise = true,
+    .transcendental = true,
 };
 
 }  // namespace stoker

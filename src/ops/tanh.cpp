@@ -11,6 +11,7 @@ const Op op_tanh = {
     .evaluate =
         [](const EvalContext& c) { return map_float(c, [](double x) { return std::tanh(x); }); },
     .pointwise = true,
+    .transcendental = true,
 };
 
 }  // namespace stoker

@@ -180,6 +180,7 @@ const Op op_tree_ensemble = {
                    {"tree_roots", AttributeKind::kInts, true}},
     .infer = infer,
     .evaluate = evaluate,
+    .transcendental = true,
 };
 
 }  // namespace stoker

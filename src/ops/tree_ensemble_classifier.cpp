@@ -132,6 +132,7 @@ const Op op_tree_ensemble_classifier = {
                                      {"classlabels_strings", AttributeKind::kStrings}}),
     .infer = infer,
     .evaluate = evaluate,
+    .transcendental = true,
 };
 
 }  // namespace stoker

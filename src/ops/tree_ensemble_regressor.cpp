@@ -50,6 +50,7 @@ const Op op_tree_ensemble_regressor = {
                                      {"target_weights_as_tensor", AttributeKind::kTensor}}),
     .infer = infer,
     .evaluate = evaluate,
+    .transcendental = true,
 };
 
 }  // namespace stoker

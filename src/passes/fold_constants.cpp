@@ -3,7 +3,6 @@
 // transcendental functions are left alone, since their last bit differs by CPU.
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <string_view>
 
 #include "base/numeric.h"
 #include "ir/infer.h"
@@ -15,46 +14,6 @@ namespace {
 
 constexpr int64_t kAlwaysFoldedBytes = int64_t{1} << 20;
 constexpr int64_t kMaxGrowth = 8;
-
-constexpr std::string_view kTranscendental[] = {"acos",
-                                                "acosh",
-                                                "adam",
-                                                "asin",
-                                                "asinh",
-                                                "atan",
-                                                "atanh",
-                                                "blackman_window",
-                                                "celu",
-                                                "cos",
-                                                "cosh",
-                                                "dft",
-                                                "elu",
-                                                "erf",
-                                                "exp",
-                                                "gelu",
-                                                "gru",
-                                                "hamming_window",
-                                                "hann_window",
-                                                "log",
-                                                "log_softmax",
-                                                "lstm",
-                                                "mel_weight_matrix",
-                                                "mish",
-                                                "pow",
-                                                "reduce_log_sum",
-                                                "reduce_log_sum_exp",
-                                                "rnn",
-                                                "selu",
-                                                "sigmoid",
-                                                "sin",
-                                                "sinh",
-                                                "softmax",
-                                                "softmax_cross_entropy_loss",
-                                                "softplus",
-                                                "stft",
-                                                "swish",
-                                                "tan",
-                                                "tanh"};
 
 bool small_enough(const Node& node, int64_t max_bytes) {
   int64_t in = 0;
@@ -88,10 +47,7 @@ bool may_fold(const Node& node, bool keep_dequantize, int64_t max_bytes) {
     if (value->type.kind != ValueType::Kind::kTensor) return false;
     has_f64 |= value->type.dtype == DType::kF64;
   }
-  if (has_f64 &&
-      std::binary_search(std::begin(kTranscendental), std::end(kTranscendental), op.name)) {
-    return false;
-  }
+  if (has_f64 && op.transcendental) return false;
   return small_enough(node, max_bytes);
 }
 
