@@ -3,6 +3,7 @@
 #pragma once
 
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -50,8 +51,10 @@ struct DataSetCheck {
   std::vector<OutputComparison> outputs;
   bool passed() const;
 };
-// Runs every data set of the folder. An error when a set cannot be read or run.
+// Runs every data set of the folder. An error when a set cannot be read or run. Outputs in `random`
+// come from random numbers: under kAllClose those that differ are judged by their moments.
 Result<std::vector<DataSetCheck>> check_folder(const Engine& engine, const std::string& folder,
-                                               const Tolerance& tolerance);
+                                               const Tolerance& tolerance,
+                                               const std::set<std::string>& random = {});
 
 }  // namespace stoker
