@@ -35,7 +35,7 @@ Result<std::vector<AnyValue>> Interpreter::run(std::vector<AnyValue> inputs) {
 
 Result<Interpreter::Values> Interpreter::run_program(int32_t program, Values inputs,
                                                      const SymbolValues& outer) {
-  Frame frame{program, {}, outer};
+  Frame frame{program, {}, engine_.needed(program, outer)};
   STOKER_TRY(enter(frame, inputs));
   if (engine_.program(program).kind == PlanProgram::Kind::kStatic)
     return run_static(program, inputs, frame.symbols);
@@ -73,7 +73,7 @@ Status Interpreter::enter(Frame& frame, const Values& inputs) {
     STOKER_TRY(check_shape("input", program.inputs[i].name, tensor.dims, inputs[i].tensor().shape(),
                            frame.symbols));
   }
-  return check_ranges(engine_.contents(), frame.symbols);
+  return check_ranges(engine_.ranges(frame.program), frame.symbols);
 }
 
 Result<Executor*> Interpreter::executor_for(int32_t program,
