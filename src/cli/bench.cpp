@@ -26,6 +26,7 @@ constexpr size_t kProfileRows = 40;
 
 struct BenchArguments {
   std::shared_ptr<ModelOptions> model;
+  InputOptions inputs;
   std::string warmup = "1s", duration = "5s", json_target;
   bool profile = false;
 };
@@ -201,14 +202,16 @@ Json outcome_json(const BenchArguments& arguments, const OpenedEngine& opened,
 }
 
 Result<Outcome> run_engine(const BenchArguments& arguments, const OpenedEngine& opened,
-                           double warmup, double duration) {
+                           double warmup, double duration, Console& console) {
   Outcome outcome;
   outcome.facts = engine_facts(opened.engine);
   const std::vector<TensorInfo> infos = opened.engine.inputs();
   STOKER_ASSIGN(const std::vector<Shape> shapes, run_shapes(opened, *arguments.model));
-  for (size_t i = 0; i < infos.size(); ++i) outcome.shapes[infos[i].name] = shapes[i];
-  bool filled = false;
-  STOKER_ASSIGN(const ValueMap inputs, parse_inputs({}, infos, shapes, &filled));
+  STOKER_ASSIGN(const ValueMap inputs, parse_inputs(arguments.inputs, infos, shapes,
+                                                    shaped_inputs(*arguments.model), console));
+  for (const auto& [name, value] : inputs) {
+    if (value.is_tensor()) outcome.shapes[name] = value.tensor().shape();
+  }
   Session session(opened.engine);
   const auto start = Clock::now();
   STOKER_TRY(session.bind_values(inputs));
@@ -228,7 +231,7 @@ Result<int> run_bench(const BenchArguments& arguments, Console& console) {
   STOKER_ASSIGN(const double duration, parse_seconds("--duration", arguments.duration));
   console.json = arguments.json_target == "-";
   STOKER_ASSIGN(const OpenedEngine opened, open_engine(*arguments.model, console));
-  STOKER_ASSIGN(const Outcome outcome, run_engine(arguments, opened, warmup, duration));
+  STOKER_ASSIGN(const Outcome outcome, run_engine(arguments, opened, warmup, duration, console));
   const Json report = outcome_json(arguments, opened, outcome);
   if (console.json) {
     console.print_json(report);
@@ -267,6 +270,7 @@ Result<int> run_bench(const BenchArguments& arguments, Console& console) {
 Action add_bench(CLI::App& app) {
   auto arguments = std::make_shared<BenchArguments>();
   arguments->model = add_model_options(app);
+  add_input_options(app, arguments->inputs);
   app.add_option("--warmup", arguments->warmup, "runs that are not counted, such as 1s or 500ms")
       ->capture_default_str();
   app.add_option("--duration", arguments->duration, "runs that are counted")->capture_default_str();

@@ -263,8 +263,8 @@ bool contradicts(const ValueType& declared, const ValueType& inferred, bool exte
 
 }  // namespace
 
-// Inference decides; what the model declares fills in ranks that inference does not know. A
-// contradiction inside the graph is a warning, at the model's outputs an error (check_output).
+// Inference decides; what the model declares fills in ranks that inference does not know, and a
+// contradiction is a warning.
 void Converter::check_declared(Scope& scope, const std::string& name, Value* value) {
   const auto found = scope.declared.find(name);
   if (found == scope.declared.end() || !found->second->type().has_tensor_type()) return;
@@ -280,7 +280,8 @@ void Converter::check_declared(Scope& scope, const std::string& name, Value* val
   }
 }
 
-// The caller of a model relies on the types of its outputs.
+// Exporters get the shapes of outputs wrong rather often, so that is a warning too. A wrong dtype
+// is an error: it says that the file and the program that made it disagree about the computation.
 void Converter::check_output(const onnx::ValueInfoProto& info, const Value& value) {
   if (!info.type().has_tensor_type() || value.type.kind != ValueType::Kind::kTensor) return;
   const auto type = convert_type(info.type(), info.name());
@@ -288,10 +289,13 @@ void Converter::check_output(const onnx::ValueInfoProto& info, const Value& valu
   // Extents that the caller of the import replaced no longer belong to the declared ones.
   const bool as_declared = options_.input_shapes.empty() && options_.constant_inputs.empty();
   if (!contradicts(*type, value.type, as_declared)) return;
-  problem(StatusCode::kInvalidModel,
-          fmt::format("graph output '{}' is declared as {}, but the nodes give {}; correct the "
-                      "declared type, or the nodes",
-                      info.name(), type_text(*type), type_text(value.type)));
+  const std::string text = fmt::format("graph output '{}' is declared as {}, but the nodes give {}",
+                                       info.name(), type_text(*type), type_text(value.type));
+  if (type->dtype == value.type.dtype) {
+    warnings_.push_back(text);
+  } else {
+    problem(StatusCode::kInvalidModel, text + "; correct the declared type, or the nodes");
+  }
 }
 
 void Converter::convert_outputs(const onnx::GraphProto& proto, Scope& scope) {
