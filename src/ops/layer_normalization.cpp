@@ -15,7 +15,7 @@ Status infer(InferContext& c) {
   STOKER_TRY(check_same_dtype(c, "layer_normalization", 0, 1));
   STOKER_TRY(check_same_dtype(c, "layer_normalization", 0, 2));
   const ValueType& x = c.type(0);
-  // Of the mean and 1/deviation. ONNX Runtime keeps f64, which the standard has no number for.
+  // Of the mean and 1/deviation. That of f64 stays f64, as in ONNX Runtime.
   const int64_t given = c.attributes.get_int("stash_type", 1);
   const DType stash = x.dtype == DType::kF64 ? DType::kF64 : dtype_from_onnx(given);
   if (!contains(kFloats, stash)) {
