@@ -1,9 +1,11 @@
 // What the tables of cases must hold for every op: each of its attributes, each dtype that its
-// inference takes, a negative axis, a zero size, and operands that broadcast.
+// inference takes, a negative axis, a zero size, and for pointwise ops all ranks and operands that
+// broadcast. Complex numbers, which no table can write, move as the f64 of the tables do.
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstring>
 #include <functional>
 #include <map>
 #include <set>
@@ -129,6 +131,16 @@ TEST(CaseCoverage, OperandsThatBroadcast) {
   }
 }
 
+TEST(CaseCoverage, RanksOfPointwiseOps) {
+  for (const auto& [op, cases] : cases_by_op()) {
+    if (!op->pointwise) continue;
+    for (size_t rank = 0; rank <= 6; ++rank) {
+      EXPECT_TRUE(any(cases, [&](const OpCase& c) { return c.outputs[0].shape.size() == rank; }))
+          << "no case of tests/ops/" << op->name << ".cases has rank " << rank;
+    }
+  }
+}
+
 // Whether inference takes the case when its inputs that share the dtype of the first have another.
 bool takes(const OpCase& c, DType dtype) {
   auto tensors = make_inputs(c);
@@ -169,6 +181,57 @@ TEST(CaseCoverage, EveryDTypeOfTheFirstInput) {
           << op->name << " takes " << dtype_name(dtype) << ", but no case of tests/ops/" << op->name
           << ".cases gives it";
     }
+  }
+}
+
+Tensor with_bits_of(const Tensor& t, DType from, DType to) {
+  if (!t.defined() || t.dtype() != from) return t;
+  auto same = Tensor::allocate(to, t.shape());
+  std::memcpy(same->data(), t.data(), static_cast<size_t>(t.count()) * sizeof(double));
+  return *same;
+}
+
+TEST(CaseCoverage, ComplexNumbersMoveLikeOthersOfTheirSize) {
+  int moved = 0;
+  for (const auto& [op, cases] : cases_by_op()) {
+    if (op->name == "unique") continue;  // it compares: the next test
+    for (const OpCase& c : cases) {
+      if (c.inputs.empty() || c.inputs[0].dtype != DType::kF64 || !takes(c, DType::kC64)) continue;
+      SCOPED_TRACE(c.where());
+      const auto inputs = make_inputs(c);
+      ASSERT_TRUE(inputs.is_ok()) << inputs.status().message();
+      std::vector<Tensor> complex;
+      for (const Tensor& t : *inputs) complex.push_back(with_bits_of(t, DType::kF64, DType::kC64));
+      const int count = static_cast<int>(c.outputs.size());
+      const auto expected = evaluate_op(*op, c.attributes, *inputs, count);
+      const auto found = evaluate_op(*op, c.attributes, complex, count);
+      ASSERT_TRUE(expected.is_ok()) << expected.status().message();
+      ASSERT_TRUE(found.is_ok()) << found.status().message();
+      for (size_t i = 0; i < found->size(); ++i) {
+        const Tensor &want = (*expected)[i], &got = (*found)[i];
+        ASSERT_EQ(got.shape(), want.shape());
+        const auto bytes = static_cast<size_t>(want.count() * dtype_bits(want.dtype()) / 8);
+        EXPECT_EQ(std::memcmp(got.data(), want.data(), bytes), 0) << "output " << i;
+      }
+      ++moved;
+    }
+  }
+  EXPECT_GT(moved, 30);
+}
+
+TEST(CaseCoverage, UniqueComplexNumbersSortByRealThenImaginaryPart) {
+  const std::vector<float> parts = {1, 2, 0, 5, 1, 2, 1, -2};
+  auto x = Tensor::allocate(DType::kC64, {4});
+  std::memcpy(x->data(), parts.data(), parts.size() * sizeof(float));
+  const auto out = evaluate_op(*find_op("unique"), {}, {*x}, 4);
+  ASSERT_TRUE(out.is_ok()) << out.status().message();
+  ASSERT_EQ((*out)[0].shape(), Shape{3});
+  const auto* y = static_cast<const float*>((*out)[0].data());
+  EXPECT_EQ(std::vector<float>(y, y + 6), (std::vector<float>{0, 5, 1, -2, 1, 2}));
+  const std::vector<std::vector<int64_t>> expected = {{1, 3, 0}, {2, 0, 2, 1}, {1, 1, 2}};
+  for (size_t i = 0; i < expected.size(); ++i) {
+    const auto found = (*out)[i + 1].values<int64_t>();
+    EXPECT_EQ(std::vector<int64_t>(found.begin(), found.end()), expected[i]) << "output " << i + 1;
   }
 }
 
