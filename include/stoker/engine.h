@@ -26,11 +26,20 @@ struct TensorInfo {
 using KnobList = std::vector<std::pair<std::string, std::string>>;
 
 struct StepProfile {
+  int program = 0, index = 0;  // of the step in the engine
   std::string step, family, tactic, config;
   std::vector<std::string> origins;  // nodes of the model file
   double time_us = 0;                // of the slowest worker, mean over the runs
   double flops = 0, bytes = 0;       // per run
   std::string substituted;           // why the plan's own tactic did not run; empty: it did
+};
+
+// What one worker did for one step of the last profiled run.
+struct TraceEvent {
+  std::string step;
+  int program = 0, index = 0;  // of the step in the engine
+  int worker = 0, phase = 0;
+  double start_us = 0, duration_us = 0;  // since the run's first event
 };
 
 struct MemoryUse {
@@ -96,7 +105,8 @@ class Session {
   // Per-step times of the runs since enabling.
   void enable_profile(bool on);
   std::vector<StepProfile> profile() const;
-  MemoryUse memory() const;  // of the bound shape
+  std::vector<TraceEvent> trace() const;  // by start; empty before a profiled run
+  MemoryUse memory() const;               // of the bound shape
 
  private:
   std::unique_ptr<SessionState> state_;

@@ -29,8 +29,8 @@ class SessionState {
       if (it == inputs.end() && !optional) return missing_input(port.name);
       values.push_back(it == inputs.end() ? AnyValue() : it->second);
       // A scalar may come as one element of any rank, as other runtimes take it.
-      const bool scalar = tensor.holds == PlanTensor::Holds::kTensor && tensor.ranked &&
-                          tensor.dims.empty();
+      const bool scalar =
+          tensor.holds == PlanTensor::Holds::kTensor && tensor.ranked && tensor.dims.empty();
       if (scalar && values.back().is_tensor() && values.back().tensor().count() == 1) {
         STOKER_ASSIGN(Tensor element, values.back().tensor().reshaped({}));
         values.back() = AnyValue(std::move(element));
@@ -176,12 +176,20 @@ std::vector<StepProfile> Session::profile() const {
   for (size_t s = 0; s < executor->bound().steps.size(); ++s) {
     const BoundStep& step = executor->bound().steps[s];
     const Work work = desc_work(step.desc);
-    rows.push_back({step.step->name, family_name(step.desc.family()), step.tactic->name,
-                    step.config.name, step.step->origins,
+    rows.push_back({0, static_cast<int>(s), step.step->name, family_name(step.desc.family()),
+                    step.tactic->name, step.config.name, step.step->origins,
                     executor->step_ns()[s] / 1e3 / static_cast<double>(executor->profiled_runs()),
                     work.flops, work.bytes, step.substituted});
   }
   return rows;
+}
+
+std::vector<TraceEvent> Session::trace() const {
+  if (state_->interpreter()) return state_->interpreter()->trace();
+  if (!state_->executor()) return {};
+  std::vector<TraceEvent> events = trace_of(*state_->executor(), 0);
+  start_at_zero(events);
+  return events;
 }
 
 namespace {
