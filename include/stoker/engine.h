@@ -43,10 +43,12 @@ struct TraceEvent {
 };
 
 struct MemoryUse {
-  int64_t weights_bytes = 0;    // packed weights
-  int64_t arena_bytes = 0;      // activations and shared workspaces of the bound shape
-  int64_t liveness_bytes = 0;   // the most activation bytes alive at once
-  int64_t workspace_bytes = 0;  // scratch of all workers
+  int64_t weights_bytes = 0;         // packed weights
+  int64_t source_weights_bytes = 0;  // constants of the source file
+  int64_t arena_bytes = 0;           // activations and shared workspaces of the bound shape
+  int64_t activation_bytes = 0;      // what the arena would be without workspaces
+  int64_t liveness_bytes = 0;        // the most activation bytes alive at once
+  int64_t workspace_bytes = 0;       // scratch of all workers
 };
 
 // A compiled network: immutable and cheap to copy (copies share it). All methods are thread-safe.

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
+#include "plan/place.h"
 #include "runtime/interpreter.h"
 #include "runtime/loaded_engine.h"
 
@@ -198,7 +199,10 @@ MemoryUse memory_of(const LoadedEngine& engine, const BoundProgram& bound) {
   MemoryUse use;
   for (const PlanWeight& weight : engine.contents().weights)
     use.weights_bytes += weight.bytes.bytes();
+  use.source_weights_bytes = engine.contents().manifest.source_weight_bytes;
   use.arena_bytes = bound.arena_bytes;
+  std::vector<BufferLifetime> activations = bound.activations;
+  use.activation_bytes = place_buffers(activations, engine.options().reuse);
   use.liveness_bytes = bound.liveness_bytes;
   use.workspace_bytes = bound.worker_bytes * bound.workers;
   return use;
@@ -227,7 +231,8 @@ MemoryUse Session::memory() const {
     MemoryUse use;
     for (const PlanWeight& weight : state_->engine().contents().weights)
       use.weights_bytes += weight.bytes.bytes();
-    use.arena_bytes = use.liveness_bytes = interpreter->arena_bytes();
+    use.source_weights_bytes = state_->engine().contents().manifest.source_weight_bytes;
+    use.arena_bytes = use.activation_bytes = use.liveness_bytes = interpreter->arena_bytes();
     use.workspace_bytes = interpreter->worker_bytes();
     return use;
   }
