@@ -26,9 +26,10 @@ test-unit: build  ## the tests that together take under a minute
 test-all: build   ## every test, also the long ones and those against other runtimes
 	@tools/setup --peers
 	@$(CTEST) --test-dir build
-demo: build   ## fetch real trained models, compile them, run them on real input
+demo: build   ## real trained models on real input; your own: PICTURE=photo.jpg, SOUND=talk.wav
 	@tools/setup --peers
-	@.venv/bin/python tools/demo.py
+	@.venv/bin/python tools/demo $(if $(PICTURE),--picture "$(PICTURE)") \
+	  $(if $(SOUND),--sound "$(SOUND)") $(ARGS)
 bench: build  ## latency of the zoo models (ARGS=--help)
 	@.venv/bin/python bench/peers.py --peers none $(ARGS)
 bench-peers: build  ## side by side with ONNX Runtime and OpenVINO

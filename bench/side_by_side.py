@@ -1,5 +1,5 @@
 # Runs one model in Stoker and in other runtimes, round by round in rotating order, so that a slow
-# minute of the machine hits all of them. Used by bench/peers.py and tools/demo.py.
+# minute of the machine hits all of them. Used by bench/peers.py and tools/demo.
 #
 # Every peer lives in a process of its own (`side_by_side.py --worker NAME ...`) that waits between
 # its turns; Stoker's turn is one `stoker bench`. Peers run at their best settings for latency.
@@ -135,9 +135,10 @@ class Peer:
     def measure(self, seconds):
         return self.ask(seconds=seconds)["p50_ms"]
 
-    def outputs(self, path):
-        """Writes the outputs as an .npz file and returns their names in order."""
-        return self.ask(outputs=path)["names"]
+    def outputs(self, path, inputs=None):
+        """Writes the outputs as an .npz file and returns their names in order. `inputs`: another
+        .npz file than the one that is timed."""
+        return self.ask(outputs=path, inputs=inputs)["names"]
 
     def close(self):
         self.process.stdin.close()
@@ -185,7 +186,7 @@ def open_onnxruntime(model, data, threads):
                 "graph_optimization": "all", "mode": "sequential", "spinning": True,
                 "denormals": "zero", "io_binding": True}
     return (lambda: session.run_with_iobinding(binding),
-            lambda: dict(zip(names, session.run(None, data))), settings)
+            lambda given: dict(zip(names, session.run(None, given or data))), settings)
 
 
 def open_openvino(model, data, threads):
@@ -205,7 +206,9 @@ def open_openvino(model, data, threads):
     def step(keep_alive=(core, compiled, data)):  # shared tensors do not own their memory
         request.infer()
 
-    def answers():
+    def answers(given):
+        if given:
+            raise ValueError("compiled for the shapes of its first inputs")
         request.infer()
         return {output.get_any_name(): request.get_tensor(output).data.copy()
                 for output in compiled.outputs}
@@ -230,7 +233,8 @@ def worker(name, model, inputs, threads):
     for line in sys.stdin:
         question = json.loads(line)
         if "outputs" in question:
-            found = answers()
+            given = question.get("inputs")
+            found = answers(dict(numpy.load(given)) if given else None)
             numpy.savez(question["outputs"], **{f"o{i}": v for i, v in enumerate(found.values())})
             answer = {"names": list(found)}
         else:
@@ -250,5 +254,5 @@ def timed_loop(step, seconds):
 
 if __name__ == "__main__":
     if sys.argv[1:2] != ["--worker"] or len(sys.argv) != 6:
-        sys.exit("side_by_side.py: a part of bench/peers.py and tools/demo.py, run those")
+        sys.exit("side_by_side.py: a part of bench/peers.py and tools/demo, run those")
     worker(*sys.argv[2:])
