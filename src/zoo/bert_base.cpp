@@ -117,8 +117,7 @@ void add_constants(ModelBuilder& model) {
 
 }  // namespace
 
-void build_bert_base(onnx::ModelProto& proto) {
-  ModelBuilder model(proto, "bert-base", 17);
+void build_bert_base(ModelBuilder& model) {
   const Extents tokens = {"N", "S"};
   const std::string ids = model.input("input_ids", Elements::kI64, tokens);
   const std::string attend = model.input("attention_mask", Elements::kI64, tokens);

@@ -1,17 +1,15 @@
-// The zoo's models, one file each; zoo.cpp lists them.
+// The zoo's models, one file each or per family; zoo.cpp lists them.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-namespace onnx {
-class ModelProto;
-}
+#include "zoo/builder.h"
 
 namespace stoker::zoo {
 
-void build_mlp(onnx::ModelProto& model);
-void build_lenet(onnx::ModelProto& model);
-void build_resnet50(onnx::ModelProto& model);
-void build_mobilenetv2(onnx::ModelProto& model);
-void build_bert_base(onnx::ModelProto& model);
+void build_mlp(ModelBuilder& model);
+void build_lenet(ModelBuilder& model);
+void build_resnet50(ModelBuilder& model);
+void build_mobilenetv2(ModelBuilder& model);
+void build_bert_base(ModelBuilder& model);
 
 }  // namespace stoker::zoo

@@ -24,7 +24,7 @@ TEST(Zoo, ParameterCounts) {
   for (const auto& [name, count] : published) {
     const ZooEntry* entry = find_zoo_entry(name);
     ASSERT_NE(entry, nullptr) << name;
-    onnx::ModelProto model;
+    zoo::ModelBuilder model(name);
     entry->build(model);
     EXPECT_EQ(zoo::parameter_count(model), count) << name;
   }
@@ -40,8 +40,7 @@ TEST(Zoo, BytesAreTheSameEverywhere) {
 }
 
 TEST(Zoo, WeightsAreSpreadAsAsked) {
-  onnx::ModelProto model;
-  zoo::ModelBuilder builder(model, "weights", 17);
+  zoo::ModelBuilder builder("weights");
   builder.normal("w", {100000}, 2.0);
   builder.uniform("u", {100000}, -1, 3);
   for (const auto& [index, mean, deviation] :
