@@ -29,12 +29,7 @@ std::string bottleneck(ModelBuilder& model, const std::string& x, int64_t in, in
 void build_resnet50(ModelBuilder& model) {
   std::string x = model.input("x", Elements::kF32, {"N", int64_t{3}, int64_t{224}, int64_t{224}});
   x = model.node("Relu", {conv_norm(model, x, {3, 64, 7, 2}, "conv1", "bn1")});
-  x = model.node("MaxPool", {x},
-                 {{"ceil_mode", int64_t{0}},
-                  {"dilations", Ints{1, 1}},
-                  {"kernel_shape", Ints{3, 3}},
-                  {"pads", Ints{1, 1, 1, 1}},
-                  {"strides", Ints{2, 2}}});
+  x = max_pool(model, x, 3, 2, 1);
   constexpr int64_t kBlocks[] = {3, 4, 6, 3};
   int64_t in = 64;
   for (int64_t stage = 0; stage < 4; ++stage) {
