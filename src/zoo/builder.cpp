@@ -207,13 +207,9 @@ std::string ModelBuilder::scalar(const std::string& name, int64_t value) {
 
 int64_t parameter_count(const ModelBuilder& model) {
   int64_t total = 0;
-  for (const auto& tensor : model.proto().graph().initializer()) {
-    const std::string& name = tensor.name();
-    const bool buffer =
-        name.find("running_") != std::string::npos || name.find("rotary_emb.") != std::string::npos;
-    if (tensor.data_type() != onnx::TensorProto::FLOAT || tensor.dims_size() == 0 || buffer)
-      continue;
-    total += product({tensor.dims().begin(), tensor.dims().end()});
+  for (const Weight& weight : model.weights()) {
+    const std::string& name = model.proto().graph().initializer(weight.initializer).name();
+    if (name.find("running_") == std::string::npos) total += weight.count;
   }
   return total;
 }

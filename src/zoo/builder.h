@@ -87,8 +87,8 @@ class ModelBuilder {
   int64_t unnamed_ = 0;
 };
 
-// The number of weights a framework would report: float initializers of rank 1 and more, without
-// buffers: the running statistics of batch normalization and tables of rotary positions.
+// The number of weights a framework would report: without the running statistics of batch
+// normalization and without known numbers.
 int64_t parameter_count(const ModelBuilder& model);
 
 }  // namespace stoker::zoo

@@ -106,9 +106,8 @@ std::string decoder_embeddings(ModelBuilder& model, const std::string& ids,
                                const std::string& table) {
   const std::string places =
       model.normal("decoder.embed_positions.weight", {kTokens, kHidden}, 0.3);
-  const std::string begin = extent_of(model, "past_key_values.0.decoder.key", 2);
-  const std::string end = model.node("Add", {begin, extent_of(model, ids, 1)});
-  const std::string place = model.node("Slice", {places, begin, end, model.ints("axes_0", {0})});
+  const std::string position = extent_of(model, "past_key_values.0.decoder.key", 2);
+  const std::string place = model.node("Gather", {places, position}, {{"axis", int64_t{0}}});
   const std::string word = model.node("Gather", {table, ids}, {{"axis", int64_t{0}}});
   return model.node("Add", {word, place});
 }
