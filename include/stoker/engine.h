@@ -26,6 +26,7 @@ struct TensorInfo {
 using KnobList = std::vector<std::pair<std::string, std::string>>;
 
 struct StepProfile {
+  int program = 0, index = 0;  // of the step in the engine
   std::string step, family, tactic, config;
   std::vector<std::string> origins;  // nodes of the model file
   double time_us = 0;                // of the slowest worker, mean over the runs
@@ -33,11 +34,21 @@ struct StepProfile {
   std::string substituted;           // why the plan's own tactic did not run; empty: it did
 };
 
+// What one worker did for one step of the last profiled run.
+struct TraceEvent {
+  std::string step;
+  int program = 0, index = 0;  // of the step in the engine
+  int worker = 0, phase = 0;
+  double start_us = 0, duration_us = 0;  // since the run's first event
+};
+
 struct MemoryUse {
-  int64_t weights_bytes = 0;    // packed weights
-  int64_t arena_bytes = 0;      // activations and shared workspaces of the bound shape
-  int64_t liveness_bytes = 0;   // the most activation bytes alive at once
-  int64_t workspace_bytes = 0;  // scratch of all workers
+  int64_t weights_bytes = 0;         // packed weights
+  int64_t source_weights_bytes = 0;  // constants of the source file
+  int64_t arena_bytes = 0;           // activations and shared workspaces of the bound shape
+  int64_t activation_bytes = 0;      // what the arena would be without workspaces
+  int64_t liveness_bytes = 0;        // the most activation bytes alive at once
+  int64_t workspace_bytes = 0;       // scratch of all workers
 };
 
 // A compiled network: immutable and cheap to copy (copies share it). All methods are thread-safe.
@@ -96,7 +107,8 @@ class Session {
   // Per-step times of the runs since enabling.
   void enable_profile(bool on);
   std::vector<StepProfile> profile() const;
-  MemoryUse memory() const;  // of the bound shape
+  std::vector<TraceEvent> trace() const;  // by start; empty before a profiled run
+  MemoryUse memory() const;               // of the bound shape
 
  private:
   std::unique_ptr<SessionState> state_;

@@ -189,10 +189,22 @@ class Builder {
     manifest.device = options_.device;
     manifest.route = knobs_.effective_route();
     manifest.op_libraries = used_op_libraries(contents_);
+    manifest.source_weight_bytes = constant_bytes(*model_.imported.graph);
     for (const std::string& text : options_.shapes)
       manifest.options["shapes"] += (manifest.options["shapes"].empty() ? "" : " ") + text;
     if (!options_.lean) contents_.graph_text = print(*graph_);
     contents_.volatile_section.fingerprint = machine_fingerprint();
+  }
+
+  static int64_t constant_bytes(const Graph& graph) {
+    int64_t bytes = 0;
+    for (const auto& value : graph.values()) {
+      if (value->constant) bytes += value->constant->bytes();
+    }
+    for (const auto& node : graph.nodes()) {
+      for (const auto& body : node->subgraphs) bytes += constant_bytes(*body);
+    }
+    return bytes;
   }
 
   // The whole engine against a build of the graph as imported, without any fusion.

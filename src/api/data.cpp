@@ -191,12 +191,6 @@ Result<AnyValue> load_value(const std::string& path, const std::string& kind, st
                                                       : ProtoKind::kTensor,
                                  name);
   }
-  if (ending == ".png" || ending == ".jpg" || ending == ".jpeg" || ending == ".wav") {
-    return unsupported(
-        "'{}': pictures and sound are not read by this version; convert to .npy "
-        "with the preprocessing of the model",
-        path);
-  }
   return unsupported("'{}': tensors are read from .npy and .pb files", path);
 }
 

@@ -1,57 +1,24 @@
+// The explanation in words.
 // SPDX-License-Identifier: Apache-2.0
 #include "api/explain.h"
 
 #include <algorithm>
-#include <map>
-#include <nlohmann/json.hpp>
 
-#include "api/loaded_model.h"
+#include "api/explain_parts.h"
 #include "base/status.h"
-#include "runtime/loaded_engine.h"
 
 namespace stoker {
 namespace {
-
-using Json = nlohmann::ordered_json;
-
-std::string joined(const std::vector<std::string>& parts, std::string_view separator) {
-  std::string text;
-  for (const std::string& part : parts) text += (text.empty() ? "" : std::string(separator)) + part;
-  return text;
-}
 
 // "conv_0:out f32 [N,64,56,56] c16"
 std::string tensor_text(const PlanProgram& program, int32_t index) {
   if (index < 0) return "-";
   const PlanTensor& tensor = program.tensors[static_cast<size_t>(index)];
-  return fmt::format("{} {} {} {}", tensor.name, dtype_name(tensor.dtype), dims_text(tensor.dims),
-                     layout_name(tensor.layout));
+  return fmt::format("{} {} {} {}", tensor.name, dtype_name(tensor.dtype),
+                     tensor.ranked ? dims_text(tensor.dims) : "[?]", layout_name(tensor.layout));
 }
 
-Json tensor_json(const PlanProgram& program, int32_t index) {
-  if (index < 0) return nullptr;
-  const PlanTensor& tensor = program.tensors[static_cast<size_t>(index)];
-  Json dims = Json::array();
-  for (const Dim& dim : tensor.dims) dims.push_back(dim.text());
-  return {{"name", tensor.name},
-          {"dtype", dtype_name(tensor.dtype)},
-          {"dims", dims},
-          {"layout", layout_name(tensor.layout)}};
-}
-
-const StepMeasurement* measurement_of(const EngineContents& contents, size_t step) {
-  for (const StepMeasurement& measurement : contents.volatile_section.steps) {
-    if (measurement.step == static_cast<int32_t>(step)) return &measurement;
-  }
-  return nullptr;
-}
-
-bool is_reference(const LoadedEngine& engine, const PlanStep& step) {
-  const Tactic* tactic = engine.registry().find(step.tactic);
-  return tactic && tactic->reference;
-}
-
-std::string candidate_text(const TacticTiming& candidate, const PlanStep& step) {
+std::string candidate_text(const TacticTiming& candidate, const ExplainedStep& step) {
   const std::string name = candidate.config.empty()
                                ? candidate.tactic
                                : fmt::format("{} ({})", candidate.tactic, candidate.config);
@@ -60,35 +27,55 @@ std::string candidate_text(const TacticTiming& candidate, const PlanStep& step) 
   text += candidate.samples > 0
               ? fmt::format("{:12.2f} us, {} samples", candidate.median_ns / 1e3, candidate.samples)
               : "not timed";
-  const bool chosen = candidate.tactic == step.tactic && candidate.config == step.config;
+  const bool chosen =
+      candidate.tactic == step.step->tactic && candidate.config == step.step->config;
   return text + (chosen ? "  <- chosen" : "");
 }
 
-void add_step(const LoadedEngine& engine, size_t index, std::string& text) {
-  const PlanProgram& program = engine.main();
-  const PlanStep& step = program.steps[index];
-  const Family family = static_cast<Family>(step.params.index());
-  text += fmt::format("\nstep {} {}: {} by {} ({}) on {}{}\n", index, step.name,
-                      family_name(family), step.tactic, step.config, place_text(step.place),
-                      is_reference(engine, step) ? "  [slow: reference]" : "");
-  if (!step.origins.empty()) {
-    text += fmt::format("    from     {}\n", joined(step.origins, ", "));
+std::string run_text(const ExplainedStep& step, const RunRecord& run) {
+  const StepProfile& profile = *step.profile;
+  const PeakShare share = peak_share(step, run.peaks);
+  std::string text = fmt::format("    time     {:.2f} us, {:.1f} % of the run", profile.time_us,
+                                 100 * profile.time_us / std::max(run.total_us, 1e-9));
+  if (profile.flops > 0) {
+    text += fmt::format("; {:.1f} GFLOP/s, {:.0f} % of peak",
+                        giga_rate(profile.flops, profile.time_us), 100 * share.compute);
   }
-  for (const int32_t tensor : step.inputs) {
-    text += fmt::format("    input    {}\n", tensor_text(program, tensor));
+  if (profile.bytes > 0) {
+    text += fmt::format("; {:.1f} GB/s, {:.0f} % of memory",
+                        giga_rate(profile.bytes, profile.time_us), 100 * share.memory);
   }
-  for (const int32_t tensor : step.outputs) {
-    text += fmt::format("    output   {}\n", tensor_text(program, tensor));
+  if (!profile.substituted.empty()) text += "; " + profile.substituted;
+  return text + "\n";
+}
+
+void add_step(const ExplainedStep& step, const RunRecord* run, std::string& text) {
+  std::string by =
+      step.calls ? "runs other programs" : fmt::format("by {} ({})", step.tactic(), step.config());
+  if (step.plan->kind == PlanProgram::Kind::kDynamic && !step.calls) by = "evaluated";
+  text += fmt::format("\nstep {}{} {}: {} {} on {}{}\n",
+                      step.program ? fmt::format("{}.", step.program) : "", step.index,
+                      step.step->name, step.family(), by, place_text(step.step->place),
+                      step.reference ? "  [slow: reference]" : "");
+  if (!step.step->origins.empty()) {
+    text += fmt::format("    from     {}\n", joined(step.step->origins, ", "));
   }
-  const StepMeasurement* measured = measurement_of(engine.contents(), index);
-  if (!measured) return;
-  if (!measured->candidates.empty()) text += "    candidates\n";
-  for (const TacticTiming& candidate : measured->candidates) {
+  for (const int32_t tensor : step.step->inputs) {
+    text += fmt::format("    input    {}\n", tensor_text(*step.plan, tensor));
+  }
+  for (const int32_t tensor : step.step->outputs) {
+    text += fmt::format("    output   {}\n", tensor_text(*step.plan, tensor));
+  }
+  if (run && step.profile) text += run_text(step, *run);
+  if (!step.measured) return;
+  if (!step.measured->candidates.empty()) text += "    candidates\n";
+  for (const TacticTiming& candidate : step.measured->candidates) {
     text += candidate_text(candidate, step) + "\n";
   }
-  if (measured->check_error >= 0) {
+  if (step.measured->check_error >= 0) {
     text += fmt::format("    self-check  worst error {:.3g}, bound {:.3g}, {} elements\n",
-                        measured->check_error, measured->check_bound, measured->check_elements);
+                        step.measured->check_error, step.measured->check_bound,
+                        step.measured->check_elements);
   }
 }
 
@@ -104,157 +91,52 @@ void add_certificate(const Certificate& certificate, std::string& text) {
   for (const std::string& line : certificate.demoted) text += "  demoted: " + line + "\n";
 }
 
-Json step_json(const LoadedEngine& engine, size_t index) {
-  const PlanProgram& program = engine.main();
-  const PlanStep& step = program.steps[index];
-  Json json = {{"name", step.name},
-               {"family", family_name(static_cast<Family>(step.params.index()))},
-               {"place", place_text(step.place)},
-               {"tactic", step.tactic},
-               {"config", step.config},
-               {"reference", is_reference(engine, step)},
-               {"origins", step.origins}};
-  json["inputs"] = Json::array();
-  for (const int32_t tensor : step.inputs) json["inputs"].push_back(tensor_json(program, tensor));
-  json["outputs"] = Json::array();
-  for (const int32_t tensor : step.outputs) json["outputs"].push_back(tensor_json(program, tensor));
-  json["candidates"] = Json::array();
-  const StepMeasurement* measured = measurement_of(engine.contents(), index);
-  if (!measured) return json;
-  for (const TacticTiming& candidate : measured->candidates) {
-    json["candidates"].push_back({{"tactic", candidate.tactic},
-                                  {"config", candidate.config},
-                                  {"median_us", candidate.median_ns / 1e3},
-                                  {"samples", candidate.samples},
-                                  {"refusal", candidate.refusal}});
+// Where the time goes, slowest first.
+void add_table(const std::vector<ExplainedStep>& steps, const RunRecord& run, std::string& text) {
+  std::vector<const ExplainedStep*> order;
+  for (const ExplainedStep& step : steps) {
+    if (step.profile) order.push_back(&step);
   }
-  if (measured->check_error >= 0) {
-    json["self_check"] = {{"error", measured->check_error},
-                          {"bound", measured->check_bound},
-                          {"elements", measured->check_elements}};
-  }
-  return json;
-}
-
-Json certificate_json(const Certificate& certificate) {
-  Json outputs = Json::array();
-  for (const OutputLoss& loss : certificate.outputs) {
-    outputs.push_back({{"output", loss.output},
-                       {"max_abs_error", loss.max_abs_error},
-                       {"max_rel_error", loss.max_rel_error}});
-  }
-  return {{"checked_against", certificate.checked_against},
-          {"data", certificate.data},
-          {"outputs", outputs},
-          {"demoted", certificate.demoted}};
-}
-
-// Occurrences of each op, sub-graphs included.
-void count_ops(const Graph& graph, std::map<std::string, int64_t>& counts) {
-  for (const auto& node : graph.nodes()) {
-    ++counts[std::string(node->op->name)];
-    for (const auto& subgraph : node->subgraphs) count_ops(*subgraph, counts);
+  std::stable_sort(order.begin(), order.end(), [](const auto* a, const auto* b) {
+    return a->profile->time_us > b->profile->time_us;
+  });
+  text += fmt::format("\n{:>10} {:>6} {:>7} {:>7}  {:32} {}\n", "us", "share", "%peak", "%memory",
+                      "tactic", "step (origins)");
+  for (const ExplainedStep* step : order) {
+    const PeakShare share = peak_share(*step, run.peaks);
+    text += fmt::format(
+        "{:10.2f} {:5.1f}% {:7.0f} {:7.0f}  {:32} {} ({})\n", step->profile->time_us,
+        100 * step->profile->time_us / std::max(run.total_us, 1e-9), 100 * share.compute,
+        100 * share.memory, step->reference ? "reference" : step->tactic() + "/" + step->config(),
+        step->step->name, joined(step->step->origins, "+"));
   }
 }
-
-std::string ports_text(const char* title, const std::vector<TensorInfo>& infos) {
-  std::string text;
-  for (const TensorInfo& info : infos) {
-    text += fmt::format("{:8} {}: {}[{}]\n", title, info.name, dtype_name(info.dtype),
-                        joined(info.dims, ","));
-  }
-  return text;
-}
-
-Json ports_json(const std::vector<TensorInfo>& infos) {
-  Json json = Json::array();
-  for (const TensorInfo& info : infos) {
-    json.push_back({{"name", info.name}, {"dtype", dtype_name(info.dtype)}, {"dims", info.dims}});
-  }
-  return json;
-}
-
-std::string domain_name(const std::string& domain) { return domain.empty() ? "ai.onnx" : domain; }
 
 }  // namespace
 
-std::string explain_text(const Engine& engine) {
+std::string explain_text(const Engine& engine, const RunRecord* run) {
   const LoadedEngine& loaded = engine.impl();
   const EngineContents& contents = loaded.contents();
+  const std::vector<ExplainedStep> steps = explained_steps(loaded, run);
   std::string text =
       fmt::format("model    {}\ndevice   {}\nroute    {}\nsteps    {}\nbuild    {:.2f} s\n",
                   contents.manifest.model_name, contents.manifest.device, contents.manifest.route,
-                  loaded.main().steps.size(), contents.volatile_section.build_seconds);
+                  steps.size(), contents.volatile_section.build_seconds);
   std::vector<std::string> slow;
-  for (size_t i = 0; i < loaded.main().steps.size(); ++i) {
-    add_step(loaded, i, text);
-    if (is_reference(loaded, loaded.main().steps[i])) slow.push_back(loaded.main().steps[i].name);
+  for (const ExplainedStep& step : steps) {
+    add_step(step, run, text);
+    if (step.reference) slow.push_back(step.step->name);
   }
+  if (run) add_table(steps, *run, text);
   if (!slow.empty()) {
-    text += fmt::format("\n{} of {} steps run by the slow reference tactic: {}\n", slow.size(),
-                        loaded.main().steps.size(), joined(slow, ", "));
+    text += fmt::format("\n{} of {} steps run by the slow reference evaluation: {}\n", slow.size(),
+                        steps.size(), joined(slow, ", "));
   }
   const auto& notes = contents.volatile_section.notes;
   if (!notes.empty()) text += "\nnotes\n";
   for (const std::string& note : notes) text += "  " + note + "\n";
   add_certificate(contents.volatile_section.certificate, text);
   return text;
-}
-
-std::string explain_json(const Engine& engine) {
-  const LoadedEngine& loaded = engine.impl();
-  const EngineContents& contents = loaded.contents();
-  Json json = {{"model", contents.manifest.model_name},
-               {"device", contents.manifest.device},
-               {"route", contents.manifest.route},
-               {"build_s", contents.volatile_section.build_seconds},
-               {"fingerprint", contents.volatile_section.fingerprint}};
-  json["steps"] = Json::array();
-  for (size_t i = 0; i < loaded.main().steps.size(); ++i) {
-    json["steps"].push_back(step_json(loaded, i));
-  }
-  json["notes"] = contents.volatile_section.notes;
-  json["certificate"] = certificate_json(contents.volatile_section.certificate);
-  return json.dump(2, ' ', false, Json::error_handler_t::replace);
-}
-
-std::string model_text(const Model& model) {
-  const ImportedModel& imported = model.impl().imported;
-  std::string text = fmt::format("model    {}\n", imported.graph->name);
-  if (!imported.producer.empty()) text += fmt::format("producer {}\n", imported.producer);
-  for (const auto& [domain, version] : imported.opsets) {
-    text += fmt::format("opset    {} {}\n", domain_name(domain), version);
-  }
-  text += ports_text("input", model.inputs()) + ports_text("output", model.outputs());
-  std::map<std::string, int64_t> counts;
-  count_ops(*imported.graph, counts);
-  std::vector<std::pair<int64_t, std::string>> ordered;
-  int64_t total = 0;
-  for (const auto& [op, count] : counts) {
-    ordered.emplace_back(-count, op);
-    total += count;
-  }
-  std::sort(ordered.begin(), ordered.end());
-  text += fmt::format("nodes    {}\n", total);
-  for (const auto& [negative, op] : ordered) text += fmt::format("  {:6} {}\n", -negative, op);
-  for (const std::string& warning : imported.warnings) text += "warning  " + warning + "\n";
-  return text;
-}
-
-std::string model_json(const Model& model) {
-  const ImportedModel& imported = model.impl().imported;
-  Json opsets = Json::object();
-  for (const auto& [domain, version] : imported.opsets) opsets[domain_name(domain)] = version;
-  std::map<std::string, int64_t> counts;
-  count_ops(*imported.graph, counts);
-  const Json json = {{"model", imported.graph->name},
-                     {"producer", imported.producer},
-                     {"opsets", opsets},
-                     {"inputs", ports_json(model.inputs())},
-                     {"outputs", ports_json(model.outputs())},
-                     {"ops", counts},
-                     {"warnings", imported.warnings}};
-  return json.dump(2, ' ', false, Json::error_handler_t::replace);
 }
 
 }  // namespace stoker

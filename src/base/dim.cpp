@@ -6,9 +6,12 @@
 namespace stoker {
 namespace {
 
-enum Function { kFloorDiv, kCeilDiv, kMod, kMin, kMax, kBroadcast, kFunctionCount };
-constexpr const char* kFunctionNames[] = {"floor_div", "ceil_div", "mod",
-                                          "min",       "max",      "broadcast"};
+enum Function { kFloorDiv, kCeilDiv, kMod, kMin, kMax, kBroadcast, kMul };
+constexpr const char* kFunctionNames[] = {"floor_div", "ceil_div",  "mod", "min",
+                                          "max",       "broadcast", "mul"};
+constexpr size_t kMaxExpandedText = 4096;  // of a product
+constexpr size_t kLargeText = 1024;
+constexpr int kLargeDepth = 24;
 
 int64_t floor_div_int(int64_t a, int64_t b) {
   const int64_t q = a / b;
@@ -43,6 +46,7 @@ struct Dim::Node {
   std::map<Monomial, int64_t> terms;          // no zero coefficients
   std::map<std::string, Atom> atoms;
   std::string text;
+  int depth = 0;  // of nested calls
 };
 
 namespace {
@@ -132,11 +136,16 @@ Dim operator+(const Dim& a, const Dim& b) {
   }
   node->atoms.insert(b.node_->atoms.begin(), b.node_->atoms.end());
   node->text = polynomial_text(*node);
+  node->depth = std::max(a.node_->depth, b.node_->depth);
   return Dim(std::move(node));
 }
 
 Dim operator*(const Dim& a, const Dim& b) {
   if (a.is_const() && b.is_const()) return Dim(mul_saturated(a.value(), b.value()));
+  if (a.node_->terms.size() * b.node_->text.size() + b.node_->terms.size() * a.node_->text.size() >
+      kMaxExpandedText) {
+    return a.text() < b.text() ? Dim::call(kMul, a, b) : Dim::call(kMul, b, a);
+  }
   auto node = std::make_shared<Dim::Node>();
   for (const auto& [ma, ca] : a.node_->terms) {
     for (const auto& [mb, cb] : b.node_->terms) {
@@ -151,6 +160,7 @@ Dim operator*(const Dim& a, const Dim& b) {
   node->atoms = a.node_->atoms;
   node->atoms.insert(b.node_->atoms.begin(), b.node_->atoms.end());
   node->text = polynomial_text(*node);
+  node->depth = std::max(a.node_->depth, b.node_->depth);
   return Dim(std::move(node));
 }
 
@@ -162,8 +172,11 @@ Dim Dim::call(int function, const Dim& a, const Dim& b) {
   node->terms[{text}] = 1;
   node->atoms.emplace(text, Node::Atom{function, a, b});
   node->text = std::move(text);
+  node->depth = std::max(a.node_->depth, b.node_->depth) + 1;
   return Dim(std::move(node));
 }
+
+bool Dim::is_large() const { return node_->text.size() > kLargeText || node_->depth > kLargeDepth; }
 
 namespace {
 
@@ -197,6 +210,7 @@ Dim Dim::floor_div(const Dim& a, const Dim& b) {
   if (divide_exactly(*a.node_, *b.node_, node->terms)) {
     node->atoms = a.node_->atoms;
     node->text = polynomial_text(*node);
+    node->depth = a.node_->depth;
     return Dim(std::move(node));
   }
   return call(kFloorDiv, a, b);
@@ -210,6 +224,7 @@ Dim Dim::ceil_div(const Dim& a, const Dim& b) {
   if (divide_exactly(*a.node_, *b.node_, node->terms)) {
     node->atoms = a.node_->atoms;
     node->text = polynomial_text(*node);
+    node->depth = a.node_->depth;
     return Dim(std::move(node));
   }
   return call(kCeilDiv, a, b);
@@ -231,10 +246,12 @@ bool Dim::is_call_with(int function, const Dim& operand) const {
   return atom.function == function && (atom.a == operand || atom.b == operand);
 }
 
-// min(a, max(a, x)) is a, and max(a, min(a, x)) is a.
+// min(a, max(a, x)) is a, min(a, min(a, x)) is min(a, x), and the same for max.
 Dim Dim::min(const Dim& a, const Dim& b) {
   if (a == b || b.is_call_with(kMax, a)) return a;
   if (a.is_call_with(kMax, b)) return b;
+  if (b.is_call_with(kMin, a)) return b;
+  if (a.is_call_with(kMin, b)) return a;
   if (a.is_const() && b.is_const()) return Dim(std::min(a.value(), b.value()));
   return call(kMin, a, b);
 }
@@ -242,6 +259,8 @@ Dim Dim::min(const Dim& a, const Dim& b) {
 Dim Dim::max(const Dim& a, const Dim& b) {
   if (a == b || b.is_call_with(kMin, a)) return a;
   if (a.is_call_with(kMin, b)) return b;
+  if (b.is_call_with(kMax, a)) return b;
+  if (a.is_call_with(kMax, b)) return a;
   if (a.is_const() && b.is_const()) return Dim(std::max(a.value(), b.value()));
   return call(kMax, a, b);
 }
@@ -278,7 +297,11 @@ Result<int64_t> Dim::evaluate(const SymbolValues& symbols) const {
           return invalid_argument("{} and {} do not broadcast: {} against {}", atom.a.text(),
                                   atom.b.text(), a, b);
         }
-        value = apply(atom.function, a, b);
+        if (atom.function != kMul) {
+          value = apply(atom.function, a, b);
+        } else if (__builtin_mul_overflow(a, b, &value)) {
+          return invalid_argument("{} overflows", text());
+        }
       }
       if (__builtin_mul_overflow(term, value, &term))
         return invalid_argument("{} overflows", text());
@@ -317,6 +340,7 @@ Dim Dim::substitute(const std::map<std::string, Dim>& replacements) const {
         case kMod: term = term * mod(a, b); break;
         case kMin: term = term * min(a, b); break;
         case kBroadcast: term = term * broadcast(a, b); break;
+        case kMul: term = term * (a * b); break;
         default: term = term * max(a, b); break;
       }
     }

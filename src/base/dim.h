@@ -1,6 +1,7 @@
 // Dim: an extent that is a number or a symbolic expression such as N, 4*N+1 or ceil(H/2).
 // Expressions are kept as polynomials over atoms (symbols and non-linear functions), so equal
-// expressions compare equal and (256*N)/256 is N again. Immutable values, cheap to copy,
+// expressions compare equal and (256*N)/256 is N again. A product of long sums stays
+// unexpanded, as mul(a,b), so that work is linear in the text. Immutable values, cheap to copy,
 // thread-safe to read.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
@@ -43,6 +44,10 @@ class Dim {
   static Dim max(const Dim& a, const Dim& b);
   // The extent that two broadcast to: equal ones, or the other where one is 1.
   static Dim broadcast(const Dim& a, const Dim& b);
+
+  // Longer or deeper than is worth computing with: inference names such a size by a new symbol.
+  // What is not large fits the limits of the engine format.
+  bool is_large() const;
 
   // Checked evaluation: unknown symbol, overflow, division by zero are errors.
   Result<int64_t> evaluate(const SymbolValues& symbols) const;

@@ -85,6 +85,7 @@ class Parser {
     if (name == "mod") return Dim::mod(a, b);
     if (name == "min") return Dim::min(a, b);
     if (name == "max") return Dim::max(a, b);
+    if (name == "mul") return a * b;
     if (name == "broadcast") return Dim::broadcast(a, b);
     return invalid_argument("size expression '{}': unknown function {}", text_, name);
   }

@@ -26,6 +26,7 @@ constexpr size_t kProfileRows = 40;
 
 struct BenchArguments {
   std::shared_ptr<ModelOptions> model;
+  InputOptions inputs;
   std::string warmup = "1s", duration = "5s", json_target;
   bool profile = false;
 };
@@ -162,6 +163,21 @@ Json optional_json(const std::optional<double>& value) {
   return value ? Json(*value) : Json(nullptr);
 }
 
+std::string memory_text(const MemoryUse& memory) {
+  const auto mb = [](int64_t bytes) { return static_cast<double>(bytes) / 1e6; };
+  const auto ratio = [](int64_t a, int64_t b) {
+    return b > 0 ? fmt::format("{:.2f}x", static_cast<double>(a) / static_cast<double>(b)) : "-";
+  };
+  return fmt::format(
+      "memory: weights {:.1f} MB ({} of the model's), arena {:.1f} MB (activations {:.1f} MB, {} "
+      "of "
+      "what is alive at once), scratch of workers {:.1f} MB, peak of the process {:.1f} MB\n",
+      mb(memory.weights_bytes), ratio(memory.weights_bytes, memory.source_weights_bytes),
+      mb(memory.arena_bytes), mb(memory.activation_bytes),
+      ratio(memory.activation_bytes, memory.liveness_bytes), mb(memory.workspace_bytes),
+      mb(peak_rss_bytes()));
+}
+
 struct Outcome {
   EngineFacts facts;
   Json shapes = Json::object();
@@ -193,7 +209,11 @@ Json outcome_json(const BenchArguments& arguments, const OpenedEngine& opened,
                {"first_run_ms", outcome.first_run_ms},
                {"memory",
                 {{"weights_bytes", outcome.memory.weights_bytes},
+                 {"source_weights_bytes", outcome.memory.source_weights_bytes},
                  {"arena_bytes", outcome.memory.arena_bytes},
+                 {"activation_bytes", outcome.memory.activation_bytes},
+                 {"liveness_bytes", outcome.memory.liveness_bytes},
+                 {"workspace_bytes", outcome.memory.workspace_bytes},
                  {"peak_rss_bytes", peak_rss_bytes()}}},
                {"fingerprint", outcome.facts.machine}};
   if (outcome.profile) json["profile"] = profile_json(*outcome.profile);
@@ -201,14 +221,16 @@ Json outcome_json(const BenchArguments& arguments, const OpenedEngine& opened,
 }
 
 Result<Outcome> run_engine(const BenchArguments& arguments, const OpenedEngine& opened,
-                           double warmup, double duration) {
+                           double warmup, double duration, Console& console) {
   Outcome outcome;
   outcome.facts = engine_facts(opened.engine);
   const std::vector<TensorInfo> infos = opened.engine.inputs();
   STOKER_ASSIGN(const std::vector<Shape> shapes, run_shapes(opened, *arguments.model));
-  for (size_t i = 0; i < infos.size(); ++i) outcome.shapes[infos[i].name] = shapes[i];
-  bool filled = false;
-  STOKER_ASSIGN(const ValueMap inputs, parse_inputs({}, infos, shapes, &filled));
+  STOKER_ASSIGN(const ValueMap inputs, parse_inputs(arguments.inputs, infos, shapes,
+                                                    shaped_inputs(*arguments.model), console));
+  for (const auto& [name, value] : inputs) {
+    if (value.is_tensor()) outcome.shapes[name] = value.tensor().shape();
+  }
   Session session(opened.engine);
   const auto start = Clock::now();
   STOKER_TRY(session.bind_values(inputs));
@@ -228,7 +250,7 @@ Result<int> run_bench(const BenchArguments& arguments, Console& console) {
   STOKER_ASSIGN(const double duration, parse_seconds("--duration", arguments.duration));
   console.json = arguments.json_target == "-";
   STOKER_ASSIGN(const OpenedEngine opened, open_engine(*arguments.model, console));
-  STOKER_ASSIGN(const Outcome outcome, run_engine(arguments, opened, warmup, duration));
+  STOKER_ASSIGN(const Outcome outcome, run_engine(arguments, opened, warmup, duration, console));
   const Json report = outcome_json(arguments, opened, outcome);
   if (console.json) {
     console.print_json(report);
@@ -244,10 +266,7 @@ Result<int> run_bench(const BenchArguments& arguments, Console& console) {
       times.ms.back());
   console.print("{:.5g} runs/s over {} runs; first run {:.3g} ms\n", times.per_second(),
                 times.ms.size(), outcome.first_run_ms);
-  console.print("memory: weights {:.1f} MB, arena {:.1f} MB, peak of the process {:.1f} MB\n",
-                static_cast<double>(outcome.memory.weights_bytes) / 1e6,
-                static_cast<double>(outcome.memory.arena_bytes) / 1e6,
-                static_cast<double>(peak_rss_bytes()) / 1e6);
+  console.print("{}", memory_text(outcome.memory));
   if (outcome.profile) {
     console.print("{}", profile_table(*outcome.profile, arguments.model->verbose));
   }
@@ -267,6 +286,7 @@ Result<int> run_bench(const BenchArguments& arguments, Console& console) {
 Action add_bench(CLI::App& app) {
   auto arguments = std::make_shared<BenchArguments>();
   arguments->model = add_model_options(app);
+  add_input_options(app, arguments->inputs);
   app.add_option("--warmup", arguments->warmup, "runs that are not counted, such as 1s or 500ms")
       ->capture_default_str();
   app.add_option("--duration", arguments->duration, "runs that are counted")->capture_default_str();

@@ -247,6 +247,14 @@ Result<OpenedEngine> open_engine(const ModelOptions& options, Console& console,
   return OpenedEngine{*engine, seconds_since(start), std::nullopt};
 }
 
+std::set<std::string> shaped_inputs(const ModelOptions& options) {
+  std::set<std::string> names;
+  for (const std::string& text : options.shapes) {
+    if (options.is_engine()) names.insert(text.substr(0, text.rfind(':')));
+  }
+  return names;
+}
+
 Result<std::vector<Shape>> run_shapes(const OpenedEngine& opened, const ModelOptions& options) {
   std::vector<FixedShape> given;
   if (options.is_engine()) {

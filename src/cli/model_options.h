@@ -5,6 +5,7 @@
 
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -48,6 +49,8 @@ struct OpenedEngine {
 Result<OpenedEngine> open_engine(const ModelOptions& options, Console& console,
                                  std::vector<std::pair<std::string, std::string>>* dumps = nullptr);
 
+// Inputs of an engine file that --shapes names.
+std::set<std::string> shaped_inputs(const ModelOptions& options);
 // Shapes to run at when no data gives them: --shapes of an engine file, else the optimum.
 Result<std::vector<Shape>> run_shapes(const OpenedEngine& opened, const ModelOptions& options);
 

@@ -17,7 +17,7 @@ namespace {
 
 struct RunArguments {
   std::shared_ptr<ModelOptions> model;
-  std::vector<std::string> inputs;
+  InputOptions inputs;
   std::string folder;
   int64_t top = 0;
 };
@@ -50,9 +50,8 @@ Result<int> run_run(const RunArguments& arguments, Console& console) {
   STOKER_ASSIGN(const OpenedEngine opened, open_engine(*arguments.model, console));
   const std::vector<TensorInfo> infos = opened.engine.inputs();
   STOKER_ASSIGN(const std::vector<Shape> shapes, run_shapes(opened, *arguments.model));
-  bool filled = false;
-  STOKER_ASSIGN(const ValueMap inputs, parse_inputs(arguments.inputs, infos, shapes, &filled));
-  if (filled) console.note("no --input given: all inputs are random:0\n");
+  STOKER_ASSIGN(const ValueMap inputs, parse_inputs(arguments.inputs, infos, shapes,
+                                                    shaped_inputs(*arguments.model), console));
   Session session(opened.engine);
   const auto start = std::chrono::steady_clock::now();
   auto outputs = session.run_values(inputs);
@@ -85,11 +84,7 @@ Result<int> run_run(const RunArguments& arguments, Console& console) {
 Action add_run(CLI::App& app) {
   auto arguments = std::make_shared<RunArguments>();
   arguments->model = add_model_options(app);
-  app.add_option("--input", arguments->inputs,
-                 "x=FILE.npy, x=FILE.pb or x=random:SEED, repeatable; x= may be left out for a "
-                 "single input")
-      ->expected(1)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  add_input_options(app, arguments->inputs);
   app.add_option("--save-outputs", arguments->folder, "folder for one NAME.npy per output");
   app.add_option("--top", arguments->top, "print the K largest elements of each row")
       ->check(CLI::Range(1, 1000000));

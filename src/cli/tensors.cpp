@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/tensors.h"
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <numeric>
 
 #include "api/data.h"
+#include "api/media.h"
 #include "base/file.h"
 #include "base/status.h"
 
@@ -45,12 +47,8 @@ Result<std::pair<size_t, std::string>> split(const std::string& argument,
   return std::pair(position, argument.substr(equals + 1));
 }
 
-Result<AnyValue> input_value(const std::string& value, const TensorInfo& info, const Shape& shape) {
-  if (value.rfind(kRandom, 0) != 0) {
-    auto loaded = load_value(value, info.kind);
-    if (!loaded) return loaded.status().at("input '" + info.name + "'");
-    return loaded;
-  }
+Result<AnyValue> random_value(const std::string& value, const TensorInfo& info,
+                              const Shape& shape) {
   if (info.kind != "tensor")
     return unsupported("input '{}' is a {}: give a .pb file", info.name, info.kind);
   uint64_t seed = 0;
@@ -61,6 +59,24 @@ Result<AnyValue> input_value(const std::string& value, const TensorInfo& info, c
                             info.name, value);
   }
   STOKER_ASSIGN(Tensor tensor, random_tensor(info.name, info.dtype, shape, seed));
+  return AnyValue(std::move(tensor));
+}
+
+// A picture or sound decides the sizes that are open, unless --shapes does.
+Result<AnyValue> media_value(const std::string& path, const TensorInfo& info, Shape shape,
+                             bool shaped, const std::string& preprocess, Console& console) {
+  if (!info.ranked && !shaped) {
+    return invalid_argument("input '{}' has any number of dims: say its shape with --shapes {}:...",
+                            info.name, info.name);
+  }
+  for (size_t d = 0; d < shape.size() && !shaped; ++d) {
+    const std::string& dim = info.dims[d];
+    if (dim.find_first_not_of("0123456789") != std::string::npos) shape[d] = -1;
+  }
+  STOKER_ASSIGN(const Preprocess how, parse_preprocess(preprocess, info.dtype));
+  std::string note;
+  STOKER_ASSIGN(Tensor tensor, load_media(path, info, shape, how, note));
+  console.note("{}: {}, as {}\n", path, note, shape_text(tensor.shape()));
   return AnyValue(std::move(tensor));
 }
 
@@ -116,22 +132,41 @@ bool has_top(const Tensor& tensor, int64_t top) {
 
 }  // namespace
 
-Result<ValueMap> parse_inputs(const std::vector<std::string>& arguments,
-                              const std::vector<TensorInfo>& infos,
-                              const std::vector<Shape>& shapes, bool* filled) {
+void add_input_options(CLI::App& app, InputOptions& options) {
+  app.add_option(
+      "--input", options.inputs,
+      "x=FILE (.npy, .pb, .png, .jpg, .wav) or x=random:SEED, repeatable; x= may be left "
+      "out for a single input");
+  app.add_option("--preprocess", options.preprocess,
+                 "how pictures become numbers: imagenet (centre cut, normalized), unit (0 to 1), "
+                 "none (0 to 255), auto (none for integers, unit for floats)")
+      ->capture_default_str();
+}
+
+Result<ValueMap> parse_inputs(const InputOptions& options, const std::vector<TensorInfo>& infos,
+                              const std::vector<Shape>& shapes, const std::set<std::string>& shaped,
+                              Console& console) {
+  STOKER_TRY(parse_preprocess(options.preprocess, DType::kF32).status());
   ValueMap inputs;
-  *filled = arguments.empty() && !infos.empty();
-  for (const std::string& argument : arguments) {
+  for (const std::string& argument : options.inputs) {
     STOKER_ASSIGN(const auto part, split(argument, infos));
-    const TensorInfo& info = infos[part.first];
-    if (inputs.count(info.name)) {
-      return invalid_argument("--input {}: given twice", info.name);
-    }
-    STOKER_ASSIGN(inputs[info.name], input_value(part.second, info, shapes[part.first]));
+    const auto& [position, value] = part;
+    const TensorInfo& info = infos[position];
+    if (inputs.count(info.name)) return invalid_argument("--input {}: given twice", info.name);
+    auto read = value.rfind(kRandom, 0) == 0 ? random_value(value, info, shapes[position])
+                : is_media_file(value) && file_exists(value)
+                    ? media_value(value, info, shapes[position], shaped.count(info.name) != 0,
+                                  options.preprocess, console)
+                    : load_value(value, info.kind);
+    if (!read) return read.status().at("input '" + info.name + "'");
+    inputs[info.name] = std::move(*read);
   }
-  for (size_t i = 0; *filled && i < infos.size(); ++i) {
-    if (infos[i].kind == "optional") continue;
-    STOKER_ASSIGN(inputs[infos[i].name], input_value("random:0", infos[i], shapes[i]));
+  if (options.inputs.empty() && !infos.empty()) {
+    console.note("no --input given: all inputs are random:0\n");
+    for (size_t i = 0; i < infos.size(); ++i) {
+      if (infos[i].kind == "optional") continue;
+      STOKER_ASSIGN(inputs[infos[i].name], random_value("random:0", infos[i], shapes[i]));
+    }
   }
   for (const TensorInfo& info : infos) {
     if (inputs.count(info.name) || info.kind == "optional") continue;

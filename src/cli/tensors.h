@@ -2,19 +2,30 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <set>
 #include <string>
 #include <vector>
 
 #include "cli/console.h"
 
+namespace CLI {
+class App;
+}
+
 namespace stoker::cli {
 
-// "x=FILE.npy", "x=FILE.pb", "x=random:SEED"; without "x=" when the model has one input. `shapes`:
-// of the random ones. Inputs that are missing are an error, unless nothing at all was given: then
-// all of them are random:0, and `filled` says so.
-Result<ValueMap> parse_inputs(const std::vector<std::string>& arguments,
-                              const std::vector<TensorInfo>& infos,
-                              const std::vector<Shape>& shapes, bool* filled);
+struct InputOptions {
+  std::vector<std::string> inputs;  // "x=FILE", "x=random:SEED"; without "x=" for a single input
+  std::string preprocess = "auto";
+};
+void add_input_options(CLI::App& app, InputOptions& options);
+
+// The values of --input. `shapes`: of the random ones, and of pictures and sound where `shaped`
+// names the input; otherwise a file decides the sizes that are open. Inputs that are missing are an
+// error, unless nothing at all was given: then all of them are random:0, and a note says so.
+Result<ValueMap> parse_inputs(const InputOptions& options, const std::vector<TensorInfo>& infos,
+                              const std::vector<Shape>& shapes, const std::set<std::string>& shaped,
+                              Console& console);
 
 // Statistics, or the `top` largest elements of each row where the last dim has that many floats.
 // The tensors of a value: "y", or "y[0]", "y[1]" for the elements of a sequence (of a map: keys and

@@ -70,6 +70,8 @@ Manifest Decoder::manifest(const fb::Manifest* m) {
   result.op_libraries = tables(m->op_libraries(), [&](const fb::UsedLibrary& l) {
     return UsedLibrary{text(l.name()), text(l.version()), text(l.hash())};
   });
+  result.source_weight_bytes = m->source_weight_bytes();
+  if (result.source_weight_bytes < 0) fail(corrupt_file("the source has a negative size"));
   return result;
 }
 

@@ -127,6 +127,7 @@ std::string describe_engine_json(const EngineContents& contents) {
                  {"model_hash", manifest.model_hash},
                  {"device", manifest.device},
                  {"options", manifest.options},
+                 {"source_weight_bytes", manifest.source_weight_bytes},
                  {"route", manifest.route}}}};
   json["op_libraries"] = Json::array();
   for (const UsedLibrary& library : manifest.op_libraries) {

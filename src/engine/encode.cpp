@@ -29,7 +29,8 @@ Offset<fb::Manifest> Encoder::manifest(const Manifest& m) {
     const uint32_t library = text(l.name), release = text(l.version), content = text(l.hash);
     return fb::CreateUsedLibrary(b_, library, release, content);
   });
-  return fb::CreateManifest(b_, version, name, hash, device, options, route, libraries);
+  return fb::CreateManifest(b_, version, name, hash, device, options, route, libraries,
+                            m.source_weight_bytes);
 }
 
 Offset<fb::Symbol> Encoder::symbol(const PlanSymbol& s) {

@@ -86,11 +86,17 @@ class Scanner {
     while (std::isalnum(static_cast<unsigned char>(peek())) || peek() == '_' || peek() == '.')
       ++position_;
     if (position_ == start) return bad("lacks a number or name");
+    const bool product = text_.compare(start, position_ - start, "mul") == 0;
     if (!take('(')) return Bound{1, 1, 1};
     STOKER_ASSIGN(const Bound a, sum(depth + 1));
     if (!take(',')) return bad("lacks ','");
     STOKER_ASSIGN(const Bound b, sum(depth + 1));
     if (!take(')')) return bad("lacks ')'");
+    if (product) {
+      const Bound total{a.magnitude * b.magnitude, a.terms * b.terms, a.degree + b.degree};
+      STOKER_TRY(check(total));
+      return total;
+    }
     // A division that comes out even, a min or a max may stand for one of its operands.
     return Bound{std::max({a.magnitude, b.magnitude, 1.0L}), std::max({a.terms, b.terms, 1.0}),
                  std::max({a.degree, b.degree, 1})};

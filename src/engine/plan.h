@@ -146,6 +146,7 @@ struct Manifest {
   std::map<std::string, std::string> options;  // build options that enter the engine key
   std::string route;                      // full effective route: every knob that enters the key
   std::vector<UsedLibrary> op_libraries;  // sorted by name, version and hash
+  int64_t source_weight_bytes = 0;        // of the constants in the source file
 };
 
 // Figures of this build and this machine; outside the digest.

@@ -142,9 +142,11 @@ Status verify_plan(const EngineContents& contents, const TacticLists& tactics) {
   for (const PlanWeight& weight : contents.weights) {
     STOKER_TRY(check_weight(weight).at("weight " + weight.name));
   }
+  engine::SymbolNames symbols;
+  for (const PlanSymbol& symbol : contents.symbols) symbols.insert(symbol.name);
   for (const PlanProgram& program : contents.programs) {
     const std::string where = "program " + program.name;
-    STOKER_TRY(engine::verify_tensors(contents, program).at(where));
+    STOKER_TRY(engine::verify_tensors(contents, program, symbols).at(where));
     if (program.kind == PlanProgram::Kind::kDynamic) {
       STOKER_TRY(engine::verify_dynamic(contents, program).at(where));
       continue;

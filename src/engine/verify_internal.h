@@ -2,12 +2,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <string>
+#include <unordered_set>
+
 #include "engine/engine_file.h"
 
 namespace stoker::engine {
 
-// Tensors of one program: kinds, dtypes, ranks, symbols, weights, aliases.
-Status verify_tensors(const EngineContents& contents, const PlanProgram& program);
+using SymbolNames = std::unordered_set<std::string>;
+
+// Tensors of one program: kinds, dtypes, ranks, symbols, weights, aliases. `symbols`: all that the
+// engine declares.
+Status verify_tensors(const EngineContents& contents, const PlanProgram& program,
+                      const SymbolNames& symbols);
 
 // Steps of one program: operands, params, tactics, packed sizes. The tensors are sound.
 Status verify_steps(const EngineContents& contents, const PlanProgram& program,

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <unordered_set>
 
 #include "base/status.h"
 #include "engine/verify_internal.h"
@@ -14,9 +13,7 @@ constexpr size_t kMaxRank = 8;  // of what kernels see
 constexpr size_t kMaxDynamicRank = 64;
 constexpr size_t kMaxShapeElements = 65536;
 
-using Names = std::unordered_set<std::string>;
-
-Status check_dims(const Dims& dims, const Names& symbols, const char* what) {
+Status check_dims(const Dims& dims, const SymbolNames& symbols, const char* what) {
   for (const Dim& dim : dims) {
     if (dim.is_const()) {
       if (dim.value() < 0) return corrupt_file("{} {} is negative", what, dim.value());
@@ -100,7 +97,7 @@ Status check_alias(const PlanProgram& program, size_t index) {
 }
 
 Status check_tensor(const EngineContents& contents, const PlanProgram& program, size_t index,
-                    const Names& symbols) {
+                    const SymbolNames& symbols) {
   const PlanTensor& tensor = program.tensors[index];
   if (tensor.kind > Kind::kState || tensor.layout > Layout::kC16 ||
       tensor.place.kind > Place::Kind::kNull || tensor.place.index < 0) {
@@ -141,7 +138,7 @@ Status check_tensor(const EngineContents& contents, const PlanProgram& program, 
   return check_alias(program, index);
 }
 
-Status check_step_dims(const PlanProgram& program, const Names& symbols) {
+Status check_step_dims(const PlanProgram& program, const SymbolNames& symbols) {
   for (const PlanStep& step : program.steps) {
     STOKER_TRY(check_dims(step.param_dims, symbols, "parameter").at("step " + step.name));
   }
@@ -150,9 +147,8 @@ Status check_step_dims(const PlanProgram& program, const Names& symbols) {
 
 }  // namespace
 
-Status verify_tensors(const EngineContents& contents, const PlanProgram& program) {
-  Names symbols;
-  for (const PlanSymbol& symbol : contents.symbols) symbols.insert(symbol.name);
+Status verify_tensors(const EngineContents& contents, const PlanProgram& program,
+                      const SymbolNames& symbols) {
   for (size_t i = 0; i < program.tensors.size(); ++i) {
     STOKER_TRY(check_tensor(contents, program, i, symbols)
                    .at(fmt::format("tensor {} {}", i, program.tensors[i].name)));

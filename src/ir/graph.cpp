@@ -3,7 +3,10 @@
 
 #include <algorithm>
 #include <queue>
+#include <span>
 #include <unordered_map>
+
+#include "base/hash.h"
 
 namespace stoker {
 namespace {
@@ -196,6 +199,15 @@ Dim Graph::fresh_symbol() {
   return Dim::symbol(symbol_name);
 }
 
+Dim Graph::symbol_for(const Dim& size) {
+  Graph* table = root();
+  const std::string text = size.text();
+  const std::string key = content_hash(std::as_bytes(std::span(text)));
+  const auto found = table->large_sizes_.find(key);
+  if (found != table->large_sizes_.end()) return found->second;
+  return table->large_sizes_.emplace(key, table->fresh_symbol()).first->second;
+}
+
 const Symbol* Graph::find_symbol(const std::string& symbol_name) const {
   const Graph* table = root();
   table->index_symbols();
@@ -255,6 +267,7 @@ std::unique_ptr<Graph> Graph::clone() const {
   auto copy = std::make_unique<Graph>(name);
   copy->symbols = symbols;
   copy->symbol_counter_ = symbol_counter_;
+  copy->large_sizes_ = large_sizes_;
   copy->node_names_ = node_names_;
   copy->name_counters_ = name_counters_;
   copy->node_name_counters_ = node_name_counters_;

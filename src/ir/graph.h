@@ -112,6 +112,9 @@ class Graph {
   void rename_node(Node* node, const std::string& name);
 
   Dim fresh_symbol();
+  // The symbol that stands for a size too large to compute with (Dim::is_large): equal sizes get
+  // the same one.
+  Dim symbol_for(const Dim& size);
   const Symbol* find_symbol(const std::string& name) const;
   // Enters the symbols of a type that the table does not have yet.
   void register_symbols(const ValueType& type);
@@ -139,6 +142,7 @@ class Graph {
   mutable std::map<std::string, size_t> symbol_index_;
   mutable size_t indexed_symbols_ = 0;
   int symbol_counter_ = 0;
+  std::map<std::string, Dim> large_sizes_;  // by content hash of the text
 };
 
 // Structure, order, use lists, attribute and type agreement, linear state. Names the node at fault.

@@ -12,6 +12,13 @@ constexpr int64_t kMaxShapeElements = 1024;
 
 Dim fresh_from(void* graph) { return static_cast<Graph*>(graph)->fresh_symbol(); }
 
+// Sizes that each depend on the one before, in a chain of nodes, would grow without end.
+void name_large(Dims& sizes, Graph& symbols) {
+  for (Dim& size : sizes) {
+    if (size.is_large()) size = symbols.symbol_for(size);
+  }
+}
+
 Status infer_into(Graph& graph, Node* node, const KnownConstants* known);
 
 Status infer_fused(Graph& graph, Node* node, const KnownConstants* known) {
@@ -164,6 +171,10 @@ Result<InferredTypes> infer_types(const Node& node, Graph& symbols, const KnownC
   context.outputs.resize(node.outputs.size());
   context.shape_values.resize(node.outputs.size());
   STOKER_TRY(op.infer(context));
+  for (ValueType& type : context.outputs) name_large(type.dims, symbols);
+  for (std::optional<Dims>& elements : context.shape_values) {
+    if (elements) name_large(*elements, symbols);
+  }
   return InferredTypes{std::move(context.outputs), std::move(context.shape_values)};
 }
 

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/reference_move.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "base/numeric.h"
@@ -29,6 +30,18 @@ bool next(const std::vector<int64_t>& extents, std::vector<int64_t>& at) {
   return false;
 }
 
+// Where each input of a concatenation begins along its axis.
+std::vector<int64_t> concat_begins(const Desc& desc) {
+  std::vector<int64_t> begins;
+  const int64_t axis = desc.as<CopyParams>().concat_axis;
+  int64_t total = 0;
+  for (size_t i = 0; axis >= 0 && i < desc.inputs.size(); ++i) {
+    begins.push_back(total);
+    total += desc.inputs[i].dims[static_cast<size_t>(axis)];
+  }
+  return begins;
+}
+
 }  // namespace
 
 Status reference_copy(const Desc& desc, const void* const* inputs, void* output) {
@@ -38,17 +51,16 @@ Status reference_copy(const Desc& desc, const void* const* inputs, void* output)
     std::memset(output, 0, static_cast<size_t>((stored_count(y) * dtype_bits(y.dtype) + 7) / 8));
   }
   if (logical_count(y) == 0) return Status::ok();
-  const size_t axis = p.concat_axis >= 0 ? static_cast<size_t>(p.concat_axis) : 0;
-  std::vector<int64_t> at(y.dims.size(), 0);
+  const std::vector<int64_t> begins = concat_begins(desc);
+  std::vector<int64_t> at(y.dims.size(), 0), from(desc.inputs[0].dims.size(), 0);
   do {
     size_t source = 0;
-    std::vector<int64_t> from(desc.inputs[0].dims.size(), 0);
     if (p.concat_axis >= 0) {
+      const auto axis = static_cast<size_t>(p.concat_axis);
+      const auto after = std::upper_bound(begins.begin(), begins.end(), at[axis]);
+      source = static_cast<size_t>(after - begins.begin()) - 1;
       from = at;
-      while (source + 1 < desc.inputs.size() && from[axis] >= desc.inputs[source].dims[axis]) {
-        from[axis] -= desc.inputs[source].dims[axis];
-        ++source;
-      }
+      from[axis] -= begins[source];
     } else {
       for (size_t i = 0; i < at.size(); ++i) {
         const size_t dim = p.perm.empty() ? i : static_cast<size_t>(p.perm[i]);

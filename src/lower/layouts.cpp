@@ -17,10 +17,11 @@ constexpr double kBytesPerSecond = 12e9, kCopyOverhead = 2e-6;
 
 class LayoutSolver {
  public:
-  LayoutSolver(const EngineContents& contents, PlanProgram& program, const TacticRegistry& registry,
-               bool allow_blocked, const LayoutDecisions& decisions)
+  LayoutSolver(const EngineContents& contents, PlanProgram& program, const SymbolValues& optimum,
+               const TacticRegistry& registry, bool allow_blocked, const LayoutDecisions& decisions)
       : contents_(contents),
         program_(program),
+        optimum_(optimum),
         registry_(registry),
         allow_blocked_(allow_blocked),
         decisions_(decisions) {}
@@ -50,7 +51,6 @@ class LayoutSolver {
   }
 
   Status collect() {
-    const SymbolValues symbols = optimum_of(contents_);
     consumers_.resize(program_.tensors.size());
     producer_.assign(program_.tensors.size(), {SIZE_MAX, 0});
     plain_reader_.assign(program_.tensors.size(), false);
@@ -61,7 +61,7 @@ class LayoutSolver {
       if (tensor.kind == PlanTensor::Kind::kOutput) plain_reader_[t] = true;
       if (tensor.kind == PlanTensor::Kind::kWeight) continue;
       // Guessed sizes need not fit each other.
-      const auto dims = evaluate_dims(tensor.dims, symbols);
+      const auto dims = evaluate_dims(tensor.dims, optimum_);
       const auto count = dims ? element_count(*dims) : Result<int64_t>(dims.status());
       copy_cost_[t] = 2.0 * static_cast<double>(count ? *count : 0) * dtype_bits(tensor.dtype) / 8 /
                           kBytesPerSecond +
@@ -69,7 +69,7 @@ class LayoutSolver {
     }
     for (size_t s = 0; s < program_.steps.size(); ++s) {
       const PlanStep& step = program_.steps[s];
-      auto options = tactic_options(contents_, program_, step, symbols, registry_, false);
+      auto options = tactic_options(contents_, program_, step, optimum_, registry_, false);
       if (!allow_blocked_)
         keep(options, [](const TacticOption& o) {
           return std::all_of(o.layouts.begin(), o.layouts.end(),
@@ -282,6 +282,7 @@ class LayoutSolver {
 
   const EngineContents& contents_;
   PlanProgram& program_;
+  const SymbolValues& optimum_;
   const TacticRegistry& registry_;
   const bool allow_blocked_;
   const LayoutDecisions& decisions_;
@@ -297,9 +298,10 @@ class LayoutSolver {
 
 Status assign_layouts(EngineContents& contents, const TacticRegistry& registry, bool allow_blocked,
                       const LayoutDecisions& decisions) {
+  const SymbolValues optimum = optimum_of(contents);
   for (PlanProgram& program : contents.programs) {
     if (program.kind == PlanProgram::Kind::kDynamic) continue;
-    STOKER_TRY(LayoutSolver(contents, program, registry, allow_blocked, decisions).run());
+    STOKER_TRY(LayoutSolver(contents, program, optimum, registry, allow_blocked, decisions).run());
   }
   return Status::ok();
 }

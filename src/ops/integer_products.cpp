@@ -6,34 +6,60 @@
 namespace stoker {
 namespace {
 
-// Subtracts a zero point that runs along `axis`, or one for all.
-void subtract_zero(std::vector<double>& values, const Shape& shape, const TensorView* zero,
-                   int64_t axis) {
-  if (!zero) return;
-  const std::vector<double> points = to_doubles(*zero);
-  if (points.empty()) return;
-  int64_t inner = 1;
-  for (int64_t d = static_cast<int64_t>(shape.size()) - 1; d > axis; --d) inner *= shape[d];
-  const int64_t extent = axis >= 0 && !shape.empty() ? shape[axis] : 1;
-  const bool along = points.size() > 1 && static_cast<int64_t>(points.size()) == extent;
-  for (size_t i = 0; i < values.size(); ++i) {
-    values[i] -= points[along ? static_cast<int64_t>(i) / inner % extent : 0];
-  }
+Status subtract_zero(std::vector<double>& values, const Shape& shape, const TensorView* zero,
+                     int64_t axis) {
+  if (!zero) return Status::ok();
+  STOKER_ASSIGN(const Spread points, Spread::over(shape, axis, *zero, "zero point"));
+  for (size_t i = 0; i < values.size(); ++i) values[i] -= points.at(static_cast<int64_t>(i));
+  return Status::ok();
+}
+
+Result<double> scalar_of(const TensorView& view, const char* what) {
+  if (view.count() == 1) return to_doubles(view)[0];
+  return invalid_argument("the {} has shape {}, expected a scalar", what, shape_text(view.shape));
 }
 
 }  // namespace
+
+Result<Spread> Spread::over(const Shape& shape, int64_t axis, const TensorView& values,
+                            const char* what) {
+  Spread spread;
+  spread.values_ = to_doubles(values);
+  if (values.count() == 1) return spread;
+  spread.shape_ = shape;
+  spread.strides_.assign(shape.size(), 0);
+  const size_t rank = shape.size(), count = values.shape.size();
+  bool fits = count <= rank;
+  if (count == 1) {
+    fits = axis >= 0 && values.shape[0] == shape[axis];
+    if (fits) spread.strides_[axis] = 1;
+  } else if (fits) {
+    const Shape dense = dense_strides(values.shape);
+    for (size_t d = 0; d < count; ++d) {
+      const size_t to = rank - count + d;
+      if (values.shape[d] != 1) spread.strides_[to] = dense[d];
+      fits = fits && (values.shape[d] == 1 || values.shape[d] == shape[to]);
+    }
+  }
+  if (fits) return spread;
+  return invalid_argument("the {} has shape {}, which does not spread over {}", what,
+                          shape_text(values.shape), shape_text(shape));
+}
+
+double Spread::at(int64_t position) const {
+  size_t offset = 0;
+  for (size_t d = strides_.size(); d-- > 0; position /= shape_[d])
+    offset += static_cast<size_t>(position % shape_[d] * strides_[d]);
+  return values_[offset];
+}
 
 Status convolve_integers(const Attributes& attributes, const IntegerProduct& p,
                          std::span<const int64_t> wanted, const StoreSum& store) {
   if (p.a_zero && p.a_zero->count() != 1)
     return invalid_argument("the input's zero point must be a scalar");
-  if (p.b_zero && p.b_zero->count() != 1 && p.b_zero->count() != p.y.shape[1]) {
-    return invalid_argument("the weight's zero point has {} elements, expected 1 or {}",
-                            p.b_zero->count(), p.y.shape[1]);
-  }
   std::vector<double> x = to_doubles(p.a), w = to_doubles(p.b);
-  subtract_zero(x, p.a.shape, p.a_zero, -1);
-  subtract_zero(w, p.b.shape, p.b_zero, 0);
+  STOKER_TRY(subtract_zero(x, p.a.shape, p.a_zero, -1));
+  STOKER_TRY(subtract_zero(w, p.b.shape, p.b_zero, 0));
   STOKER_ASSIGN(const Window window, conv_window(attributes, p.a, p.b, p.y));
   const Shape in(p.a.shape.begin() + 2, p.a.shape.end());
   const Taps taps(window, in, dense_strides(in), Shape(p.y.shape.begin() + 2, p.y.shape.end()));
@@ -47,9 +73,8 @@ Status matmul_integers(const IntegerProduct& p, std::span<const int64_t> wanted,
                        const StoreSum& store) {
   STOKER_TRY(check_matmul(p.a.shape, p.b.shape, p.y.shape));
   std::vector<double> a = to_doubles(p.a), b = to_doubles(p.b);
-  // A zero point of full rank ([..., M, 1] or [..., 1, N]) is a vector in all but name.
-  subtract_zero(a, p.a.shape, p.a_zero, p.a.rank() - 2);
-  subtract_zero(b, p.b.shape, p.b_zero, p.b.rank() - 1);
+  STOKER_TRY(subtract_zero(a, p.a.shape, p.a_zero, p.a.rank() - 2));
+  STOKER_TRY(subtract_zero(b, p.b.shape, p.b_zero, p.b.rank() - 1));
   const MatmulShape s(p.a.shape, dense_strides(p.a.shape), p.b.shape, dense_strides(p.b.shape));
   const auto keep = [&](int64_t position, double sum) { store(position, position % s.n, sum); };
   if (wanted.empty()) {
@@ -61,33 +86,30 @@ Status matmul_integers(const IntegerProduct& p, std::span<const int64_t> wanted,
   return Status::ok();
 }
 
-Status check_quantized(const EvalContext& c, int64_t channels, const char* op) {
-  for (const size_t i : {1, 6, 7})
-    STOKER_TRY(check_count(c.inputs[i], 1, op, "a scale or zero point"));
-  if (c.inputs[4].count() == 1) return Status::ok();
-  return check_count(c.inputs[4], channels, op, "the weight's scale");
+Result<Requantize> Requantize::of(const EvalContext& c, int64_t a_axis, int64_t b_axis) {
+  const TensorView& y = c.outputs[0];
+  Requantize r;
+  STOKER_ASSIGN(r.a_, Spread::over(y.shape, a_axis, c.inputs[1], "scale of the first operand"));
+  STOKER_ASSIGN(r.b_, Spread::over(y.shape, b_axis, c.inputs[4], "scale of the second operand"));
+  STOKER_ASSIGN(r.y_scale_, scalar_of(c.inputs[6], "scale of the output"));
+  STOKER_ASSIGN(r.zero_, scalar_of(c.inputs[7], "zero point of the output"));
+  r.dtype_ = y.dtype;
+  r.in_double_ = c.inputs[1].dtype == DType::kF64;
+  return r;
 }
 
-Requantize::Requantize(const TensorView& a_scale, const TensorView& b_scale,
-                       const TensorView& y_scale, const TensorView& y_zero, DType dtype)
-    : zero_(y_zero.present() ? load_int(y_zero.dtype)(y_zero.data, 0) : 0),
-      dtype_(dtype),
-      in_double_(a_scale.dtype == DType::kF64) {
-  const double a = to_doubles(a_scale)[0], y = to_doubles(y_scale)[0];
-  for (const double b : to_doubles(b_scale)) {
+double Requantize::operator()(int64_t position, double sum) const {
+  const double a = a_.at(position), b = b_.at(position);
+  double value = sum * (a * b / y_scale_);
+  if (!in_double_) {
     // ONNX Runtime multiplies and divides in f32; ties depend on it.
-    const float single = static_cast<float>(a) * static_cast<float>(b) / static_cast<float>(y);
-    multipliers_.push_back(in_double_ ? a * b / y : static_cast<double>(single));
+    const float scale =
+        static_cast<float>(a) * static_cast<float>(b) / static_cast<float>(y_scale_);
+    value = static_cast<double>(static_cast<float>(sum) * scale);
   }
-}
-
-int64_t Requantize::operator()(double sum, int64_t channel) const {
-  const double multiplier =
-      multipliers_[multipliers_.size() == 1 ? 0 : static_cast<size_t>(channel)];
-  const double value =
-      in_double_ ? sum * multiplier
-                 : static_cast<double>(static_cast<float>(sum) * static_cast<float>(multiplier));
-  return quantize_to_integer(std::nearbyint(value), zero_, dtype_);
+  if (!is_integer(dtype_)) return value + zero_;
+  const int64_t zero = static_cast<int64_t>(zero_);
+  return static_cast<double>(quantize_to_integer(std::nearbyint(value), zero, dtype_));
 }
 
 }  // namespace stoker

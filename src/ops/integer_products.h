@@ -21,22 +21,33 @@ Status convolve_integers(const Attributes& attributes, const IntegerProduct& p,
 Status matmul_integers(const IntegerProduct& p, std::span<const int64_t> wanted,
                        const StoreSum& store);
 
-// Scales and output zero point (inputs 1, 4, 6, 7) of a qlinear op: scalars, b's scale per channel.
-Status check_quantized(const EvalContext& c, int64_t channels, const char* op);
-
-// Scales of a quantized product y = q(sum * a_scale * b_scale / y_scale), b's per output channel or
-// one.
-class Requantize {
+// Finds the scale or zero point of each element of a tensor: there is one for all, one per index of
+// an axis, or a tensor of them that broadcasts.
+class Spread {
  public:
-  Requantize(const TensorView& a_scale, const TensorView& b_scale, const TensorView& y_scale,
-             const TensorView& y_zero, DType dtype);
-  int64_t operator()(double sum, int64_t channel) const;
+  // `axis` is that of a vector; below 0 a vector does not fit.
+  static Result<Spread> over(const Shape& shape, int64_t axis, const TensorView& values,
+                             const char* what);
+  double at(int64_t position) const;  // row-major in `shape`
 
  private:
-  std::vector<double> multipliers_;
-  int64_t zero_;
-  DType dtype_;
-  bool in_double_;
+  std::vector<double> values_;
+  Shape shape_, strides_;  // strides empty: one for all
+};
+
+// A quantized product's y = q(sum * a_scale * b_scale / y_scale) from the inputs 1, 4, 6 and 7 of a
+// qlinear op. The scales of a and b run along these axes of y unless they are scalars.
+class Requantize {
+ public:
+  static Result<Requantize> of(const EvalContext& c, int64_t a_axis, int64_t b_axis);
+  // The number to store; one of an integer dtype is rounded and saturated.
+  double operator()(int64_t position, double sum) const;
+
+ private:
+  Spread a_, b_;
+  double y_scale_ = 1, zero_ = 0;
+  DType dtype_ = DType::kInvalid;
+  bool in_double_ = false;
 };
 
 }  // namespace stoker

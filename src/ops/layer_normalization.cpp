@@ -1,6 +1,7 @@
 // (x - mean) / sqrt(var + epsilon) * scale + bias over the axes from `axis` on; mean and
 // 1/deviation are further outputs.
 // SPDX-License-Identifier: Apache-2.0
+#include "base/onnx_dtype.h"
 #include "ops/normalize.h"
 #include "ops/support.h"
 
@@ -14,7 +15,13 @@ Status infer(InferContext& c) {
   STOKER_TRY(check_same_dtype(c, "layer_normalization", 0, 1));
   STOKER_TRY(check_same_dtype(c, "layer_normalization", 0, 2));
   const ValueType& x = c.type(0);
-  const DType stash = x.dtype == DType::kF64 ? DType::kF64 : DType::kF32;
+  // Of the mean and 1/deviation. That of f64 stays f64, as in ONNX Runtime.
+  const int64_t given = c.attributes.get_int("stash_type", 1);
+  const DType stash = x.dtype == DType::kF64 ? DType::kF64 : dtype_from_onnx(given);
+  if (!contains(kFloats, stash)) {
+    return invalid_model("layer_normalization: stash_type is {}, expected the number of a float",
+                         given);
+  }
   for (size_t i = 0; i < c.outputs.size(); ++i)
     c.outputs[i] = ValueType::unranked(i == 0 ? x.dtype : stash);
   c.outputs[0] = x;

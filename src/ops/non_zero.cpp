@@ -1,4 +1,5 @@
-// Coordinates of the elements that are not zero, one column each; their number depends on the data.
+// Coordinates of the elements that are not zero (of strings: not empty), one column each; their
+// number depends on the data.
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/support.h"
 
@@ -8,16 +9,17 @@ namespace {
 
 template <class Body>
 void for_each_non_zero(const TensorView& x, Body body) {
-  const LoadDouble load = load_double(x.dtype);
+  const LoadDouble load = load_double(x.dtype);  // null for strings
   int64_t position = 0;
   for_each_wanted(broadcast_walk(x.shape, {&x}), {}, [&](const int64_t* o) {
-    if (load(x.data, o[0]) != 0) body(position);
+    if (load ? load(x.data, o[0]) != 0 : !(*x.strings)[static_cast<size_t>(o[0])].empty())
+      body(position);
     ++position;
   });
 }
 
 Status infer(InferContext& c) {
-  STOKER_TRY(check_input(c, "non_zero", 0, "input", kNumbers | kBools));
+  STOKER_TRY(check_input(c, "non_zero", 0, "input", kNumbers | kBools | kStrings));
   const ValueType& x = c.type(0);
   if (!x.ranked) return set_unranked(c, DType::kI64);
   Dim count;

@@ -30,14 +30,13 @@ Status evaluate(const EvalContext& c) {
   const TensorView& y = c.outputs[0];
   const Writer write(y);
   if (c.has(8)) STOKER_TRY(check_count(c.inputs[8], y.shape[1], "qlinear_conv", "the bias"));
-  STOKER_TRY(check_quantized(c, y.shape[1], "qlinear_conv"));
   const std::vector<double> bias =
       c.has(8) ? to_doubles(c.inputs[8]) : std::vector<double>(y.shape[1], 0.0);
-  const Requantize requantize(c.inputs[1], c.inputs[4], c.inputs[6], c.inputs[7], y.dtype);
+  STOKER_ASSIGN(const Requantize requantize, Requantize::of(c, -1, 1));
   const IntegerProduct p{c.inputs[0], c.inputs[3], y, &c.inputs[2], &c.inputs[5]};
   return convolve_integers(c.attributes, p, c.wanted,
                            [&](int64_t position, int64_t channel, double sum) {
-                             write.integer(position, requantize(sum + bias[channel], channel));
+                             write.number(position, requantize(position, sum + bias[channel]));
                            });
 }
 

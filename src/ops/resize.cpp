@@ -96,8 +96,12 @@ Status apply_sizes(InferContext& c, const std::vector<int64_t>& axes, Dims& dims
 }
 
 Status infer(InferContext& c) {
-  STOKER_TRY(check_input(c, "resize", 0, "input", kReal));
   STOKER_TRY(check_names(c.attributes));
+  // Whole elements move in the mode nearest, unless extrapolation writes a number.
+  const bool moves = c.attributes.get_string("mode", "nearest") == "nearest" &&
+                     c.attributes.get_string("coordinate_transformation_mode", "half_pixel") !=
+                         "tf_crop_and_resize";
+  STOKER_TRY(check_input(c, "resize", 0, "input", moves ? kAny : kReal));
   const ValueType& x = c.type(0);
   if (!x.ranked) return set_unranked(c, x.dtype);
   const std::vector<int64_t> axes = resized_axes(c.attributes, x.rank());

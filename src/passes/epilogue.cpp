@@ -70,13 +70,37 @@ std::vector<Node*> next_step(const Graph& graph, const Value& tip) {
   return {};
 }
 
+// Why the group does not grow past `tip`, told for the pointwise nodes that read it; empty when
+// none does.
+std::string stop_reason(const Graph& graph, const Value& tip, const Node** user) {
+  std::vector<const Node*> users;
+  for (const Use& use : tip.uses) {
+    if (std::find(users.begin(), users.end(), use.node) == users.end()) users.push_back(use.node);
+    if (use.node->op->pointwise && !use.node->is("quantize_linear")) *user = use.node;
+  }
+  if (!*user) return "";
+  if (graph.is_output(&tip)) return fmt::format("'{}' is an output of the graph", tip.name);
+  if (users.size() > 1) return fmt::format("{} nodes read '{}'", users.size(), tip.name);
+  if (!joins(**user, tip))
+    return fmt::format("'{}' has another shape than '{}'", (*user)->outputs[0]->name, tip.name);
+  return fmt::format("another operand of '{}' is no constant and has another shape",
+                     (*user)->name);
+}
+
 Result<int> fuse_anchor(Graph& graph, Node* anchor, const PassContext& context,
                         const std::string& name) {
   std::vector<Node*> members{anchor};
   std::vector<size_t> cuts;  // sizes after each step: where the chain may end
   while (members.size() < kMaxMembers) {
     const auto step = next_step(graph, *members.back()->outputs[0]);
-    if (step.empty()) break;
+    if (step.empty()) {
+      const Node* user = nullptr;
+      const Value& tip = *members.back()->outputs[0];
+      const std::string reason = stop_reason(graph, tip, &user);
+      if (!reason.empty() && context.refusals)
+        context.refusals->push_back({name, origins_text(*user), reason});
+      break;
+    }
     members.insert(members.end(), step.begin(), step.end());
     cuts.push_back(members.size());
   }

@@ -253,6 +253,7 @@ class Binder {
       buffers.push_back(lifetimes[i]);
     }
     bound_->liveness_bytes = liveness_bound(buffers);
+    bound_->activations = buffers;
     buffers.insert(buffers.end(), workspaces.begin(), workspaces.end());
     bound_->arena_bytes = place_buffers(buffers, options_.reuse);
     for (size_t i = 0; i < owners.size(); ++i)

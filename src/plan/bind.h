@@ -4,6 +4,7 @@
 #pragma once
 
 #include <functional>
+#include <span>
 
 #include "plan/bound.h"
 
@@ -32,7 +33,7 @@ void learn_symbols(const Dims& dims, const Shape& shape, SymbolValues& symbols);
 // `kind` and `name` say in the message whose shape it is.
 Status check_shape(const char* kind, const std::string& name, const Dims& dims, const Shape& shape,
                    const SymbolValues& symbols);
-Status check_ranges(const EngineContents& contents, const SymbolValues& symbols);
+Status check_ranges(std::span<const PlanSymbol> ranges, const SymbolValues& symbols);
 
 Result<std::shared_ptr<const BoundProgram>> bind_program(
     const EngineContents& contents, const PlanProgram& program, const SymbolValues& symbols,

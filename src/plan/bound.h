@@ -9,6 +9,7 @@
 
 #include "engine/plan.h"
 #include "kernels/tactic.h"
+#include "plan/place.h"
 
 namespace stoker {
 
@@ -56,8 +57,9 @@ struct BoundProgram {
   std::vector<Tensor> weights;  // in the packing that the chosen tactic wants
   Tensor shape_pool;            // contents of the shape values
   int64_t arena_bytes = 0;      // activations and shared workspaces
-  int64_t liveness_bytes = 0;   // lower bound: the most bytes alive at one stage
-  int64_t worker_bytes = 0;     // per-worker workspace, for each worker
+  std::vector<BufferLifetime> activations;
+  int64_t liveness_bytes = 0;  // lower bound: the most bytes alive at one stage
+  int64_t worker_bytes = 0;    // per-worker workspace, for each worker
 };
 
 }  // namespace stoker

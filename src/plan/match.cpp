@@ -21,8 +21,8 @@ Status check_shape(const char* kind, const std::string& name, const Dims& dims, 
   return Status::ok();
 }
 
-Status check_ranges(const EngineContents& contents, const SymbolValues& values) {
-  for (const PlanSymbol& symbol : contents.symbols) {
+Status check_ranges(std::span<const PlanSymbol> ranges, const SymbolValues& values) {
+  for (const PlanSymbol& symbol : ranges) {
     const auto it = values.find(symbol.name);
     if (it == values.end()) continue;
     if (it->second < symbol.min || it->second > symbol.max) {
@@ -51,7 +51,7 @@ Result<SymbolValues> match_shapes(const EngineContents& contents, const PlanProg
   for (size_t i = 0; i < shapes.size(); ++i) {
     STOKER_TRY(check_shape("input", program.inputs[i].name, dims_of(i), shapes[i], values));
   }
-  STOKER_TRY(check_ranges(contents, values));
+  STOKER_TRY(check_ranges(contents.symbols, values));
   return values;
 }
 

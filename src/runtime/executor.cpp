@@ -104,23 +104,38 @@ void Executor::enable_profile(bool on) {
   profile_ = on;
   profiled_runs_ = 0;
   step_ns_.assign(bound_->steps.size(), 0);
-  worker_ns_.assign(static_cast<size_t>(bound_->workers),
-                    std::vector<double>(bound_->steps.size(), 0));
+  size_t items = 0;
+  for (const Stage& stage : bound_->stages) items += stage.items.size();
+  worker_events_.assign(static_cast<size_t>(bound_->workers), {});
+  for (auto& events : worker_events_) events.reserve(on ? items : 0);
+  worker_ns_.assign(bound_->steps.size(), 0);
+}
+
+// A step takes as long as its slowest worker.
+void Executor::add_to_profile() {
+  ++profiled_runs_;
+  std::vector<double> slowest(step_ns_.size(), 0);
+  for (const auto& events : worker_events_) {
+    std::fill(worker_ns_.begin(), worker_ns_.end(), 0);
+    for (const Event& event : events)
+      worker_ns_[static_cast<size_t>(event.step)] += event.end_ns - event.start_ns;
+    for (size_t s = 0; s < slowest.size(); ++s) slowest[s] = std::max(slowest[s], worker_ns_[s]);
+  }
+  for (size_t s = 0; s < slowest.size(); ++s) step_ns_[s] += slowest[s];
+}
+
+std::vector<Executor::Event> Executor::events() const {
+  std::vector<Event> all;
+  for (const auto& events : worker_events_) all.insert(all.end(), events.begin(), events.end());
+  return all;
 }
 
 Status Executor::run(WorkerPool& pool) {
   failed_.store(false, std::memory_order_relaxed);
+  for (auto& events : worker_events_) events.clear();
   pool.run([](void* self, int worker) { static_cast<Executor*>(self)->work(worker); }, this);
   if (profile_) {
-    ++profiled_runs_;
-    for (size_t s = 0; s < step_ns_.size(); ++s) {
-      double slowest = 0;
-      for (auto& ns : worker_ns_) {
-        slowest = std::max(slowest, ns[s]);
-        ns[s] = 0;
-      }
-      step_ns_[s] += slowest;
-    }
+    add_to_profile();
   }
   return failed_.load() ? error_ : Status::ok();
 }
@@ -160,7 +175,10 @@ void Executor::launch(const StageItem& item, int worker) {
   launch.unit_end = end;
   const double start = profile_ ? now_ns() : 0;
   const Status status = launch_guarded(*step.tactic, launch);
-  if (profile_) worker_ns_[static_cast<size_t>(worker)][s] += now_ns() - start;
+  if (profile_) {
+    worker_events_[static_cast<size_t>(worker)].push_back(
+        {item.step, item.phase, worker, start, now_ns()});
+  }
   if (!status.is_ok()) {
     std::lock_guard<std::mutex> lock(error_mutex_);
     if (!failed_.exchange(true)) error_ = status.at(step.step->name);

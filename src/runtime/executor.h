@@ -13,7 +13,7 @@
 namespace stoker {
 
 // Pointer tables and arena of one caller for one bound program. Not thread-safe. run() allocates
-// nothing.
+// nothing unless it is profiled.
 class Executor {
  public:
   // Steps placed on a device that does not execute (the null device) are only accounted for there.
@@ -36,11 +36,19 @@ class Executor {
   void enable_profile(bool on);
   const std::vector<double>& step_ns() const { return step_ns_; }
   int64_t profiled_runs() const { return profiled_runs_; }
+  // What each worker did in the last profiled run, by the clock of base/clock.h.
+  struct Event {
+    int32_t step = 0;
+    int phase = 0, worker = 0;
+    double start_ns = 0, end_ns = 0;
+  };
+  std::vector<Event> events() const;
 
  private:
   explicit Executor(std::shared_ptr<const BoundProgram> bound)
       : bound_(std::move(bound)), barrier_(bound_->workers) {}
   void resolve_pointers();
+  void add_to_profile();
   void work(int worker);
   void launch(const StageItem& item, int worker);
   void account(const BoundStep& step, const StageItem& item);
@@ -67,7 +75,8 @@ class Executor {
   bool profile_ = false;
   int64_t profiled_runs_ = 0;
   std::vector<double> step_ns_;
-  std::vector<std::vector<double>> worker_ns_;  // [worker][step], of this run
+  std::vector<double> worker_ns_;                  // by step, of one worker
+  std::vector<std::vector<Event>> worker_events_;  // of the last run
 };
 
 }  // namespace stoker

@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/interpreter.h"
 
+#include <algorithm>
+
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/numeric.h"
 
 namespace stoker {
 namespace {
+
+// A loop may run millions of steps.
+constexpr size_t kMaxTraceEvents = 200'000;
 
 // The tensor of a shape value.
 Result<Tensor> evaluate_elements(const PlanTensor& tensor, const SymbolValues& symbols) {
@@ -30,12 +35,31 @@ Interpreter::Interpreter(LoadedEngine& engine)
     : engine_(engine), executors_(engine.contents().programs.size()) {}
 
 Result<std::vector<AnyValue>> Interpreter::run(std::vector<AnyValue> inputs) {
+  trace_.clear();
   return run_program(0, std::move(inputs), {});
+}
+
+std::vector<TraceEvent> trace_of(const Executor& executor, int program) {
+  std::vector<TraceEvent> events;
+  for (const Executor::Event& event : executor.events()) {
+    const BoundStep& step = executor.bound().steps[static_cast<size_t>(event.step)];
+    events.push_back({step.step->name, program, event.step, event.worker, event.phase,
+                      event.start_ns / 1e3, (event.end_ns - event.start_ns) / 1e3});
+  }
+  return events;
+}
+
+void start_at_zero(std::vector<TraceEvent>& events) {
+  std::stable_sort(events.begin(), events.end(), [](const TraceEvent& a, const TraceEvent& b) {
+    return a.start_us < b.start_us;
+  });
+  const double first = events.empty() ? 0 : events[0].start_us;
+  for (TraceEvent& event : events) event.start_us -= first;
 }
 
 Result<Interpreter::Values> Interpreter::run_program(int32_t program, Values inputs,
                                                      const SymbolValues& outer) {
-  Frame frame{program, {}, outer};
+  Frame frame{program, {}, engine_.needed(program, outer)};
   STOKER_TRY(enter(frame, inputs));
   if (engine_.program(program).kind == PlanProgram::Kind::kStatic)
     return run_static(program, inputs, frame.symbols);
@@ -73,7 +97,7 @@ Status Interpreter::enter(Frame& frame, const Values& inputs) {
     STOKER_TRY(check_shape("input", program.inputs[i].name, tensor.dims, inputs[i].tensor().shape(),
                            frame.symbols));
   }
-  return check_ranges(engine_.contents(), frame.symbols);
+  return check_ranges(engine_.ranges(frame.program), frame.symbols);
 }
 
 Result<Executor*> Interpreter::executor_for(int32_t program,
@@ -101,6 +125,10 @@ Result<Interpreter::Values> Interpreter::run_static(int32_t program, const Value
     outputs.emplace_back(std::move(tensor));
   }
   STOKER_TRY(executor->run(engine_.pool()));
+  if (profile_ && trace_.size() < kMaxTraceEvents) {
+    const std::vector<TraceEvent> events = trace_of(*executor, program);
+    trace_.insert(trace_.end(), events.begin(), events.end());
+  }
   return outputs;
 }
 
@@ -155,9 +183,12 @@ Result<Interpreter::Values> Interpreter::run_dynamic(Frame& frame) {
     const double start = profile_ ? now_ns() : 0;
     auto outputs = run_step(step, std::move(operands), frame.symbols);
     if (profile_ && step.subprograms.empty()) {
+      const double spent = now_ns() - start;
       Totals& totals = totals_[{index, s}];
-      totals.ns += now_ns() - start;
+      totals.ns += spent;
       ++totals.runs;
+      if (trace_.size() < kMaxTraceEvents)
+        trace_.push_back({step.name, index, static_cast<int>(s), 0, 0, start / 1e3, spent / 1e3});
     }
     if (!outputs) return outputs.status().at(step.name);
     if (outputs->size() != step.outputs.size())
@@ -228,7 +259,9 @@ std::vector<StepProfile> Interpreter::profile() const {
       Totals totals;
       if (const auto it = totals_.find({static_cast<int32_t>(p), s}); it != totals_.end())
         totals = it->second;
-      StepProfile row{step.name,
+      StepProfile row{static_cast<int>(p),
+                      static_cast<int>(s),
+                      step.name,
                       family_name(static_cast<Family>(step.params.index())),
                       step.tactic,
                       step.config,
@@ -254,6 +287,12 @@ std::vector<StepProfile> Interpreter::profile() const {
     }
   }
   return rows;
+}
+
+std::vector<TraceEvent> Interpreter::trace() const {
+  std::vector<TraceEvent> events = trace_;
+  start_at_zero(events);
+  return events;
 }
 
 int64_t Interpreter::arena_bytes() const {

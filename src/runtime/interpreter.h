@@ -23,6 +23,7 @@ class Interpreter {
 
   void enable_profile(bool on);
   std::vector<StepProfile> profile() const;  // of the steps that have run since enabling
+  std::vector<TraceEvent> trace() const;     // of the last run
   int64_t arena_bytes() const;               // of the executors at their present sizes
   int64_t worker_bytes() const;
 
@@ -66,6 +67,12 @@ class Interpreter {
   std::unordered_map<const PlanStep*, uint64_t> draws_;
   bool profile_ = false;
   std::map<std::pair<int32_t, size_t>, Totals> totals_;  // by program and step
+  std::vector<TraceEvent> trace_;
 };
+
+// The events of an executor's last run, by the clock.
+std::vector<TraceEvent> trace_of(const Executor& executor, int program);
+// Sorts and lets the first event begin at 0.
+void start_at_zero(std::vector<TraceEvent>& events);
 
 }  // namespace stoker

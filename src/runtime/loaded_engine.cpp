@@ -50,32 +50,58 @@ TacticLists tactic_lists() {
 LoadedEngine::LoadedEngine(EngineContents contents, const RuntimeOptions& options)
     : contents_(std::move(contents)), options_(options), registry_(options.isa) {
   bindings_.resize(contents_.programs.size());
-  for (const PlanProgram& program : contents_.programs) {
-    ProgramFacts facts;
-    std::set<std::string> symbols;
-    const auto collect = [&](const Dims& dims) {
-      std::vector<std::string> names;
-      for (const Dim& dim : dims) {
-        if (!dim.is_const()) dim.collect_symbols(names);
-      }
-      symbols.insert(names.begin(), names.end());
-    };
-    for (const PlanTensor& tensor : program.tensors) {
-      collect(tensor.dims);
-      collect(tensor.elements);
-    }
-    for (const PlanStep& step : program.steps) collect(step.param_dims);
-    facts.symbols.assign(symbols.begin(), symbols.end());
-    facts.last_uses.assign(program.tensors.size(), -1);
-    for (size_t s = 0; s < program.steps.size(); ++s) {
-      for (const int32_t input : program.steps[s].inputs) {
-        if (input >= 0) facts.last_uses[static_cast<size_t>(input)] = static_cast<int32_t>(s);
-      }
-    }
-    for (const PlanPort& port : program.outputs)
-      facts.last_uses[static_cast<size_t>(port.tensor)] = INT32_MAX;
-    facts_.push_back(std::move(facts));
+  facts_.resize(contents_.programs.size());
+  Ranges ranges;
+  for (const PlanSymbol& symbol : contents_.symbols) {
+    if (symbol.min > 0 || symbol.max < INT64_MAX) ranges.emplace(symbol.name, symbol);
   }
+  for (size_t p = 0; p < facts_.size(); ++p) collect_facts(p, ranges);
+}
+
+// Recursion is as deep as programs call each other, which the verifier limits.
+void LoadedEngine::collect_facts(size_t index, const Ranges& ranges) {
+  ProgramFacts& facts = facts_[index];
+  const PlanProgram& program = contents_.programs[index];
+  if (!facts.last_uses.empty() || program.tensors.empty()) return;
+  facts.last_uses.assign(program.tensors.size(), -1);
+  std::set<std::string> symbols;
+  const auto collect = [&](const Dims& dims) {
+    std::vector<std::string> names;
+    for (const Dim& dim : dims) {
+      if (!dim.is_const()) dim.collect_symbols(names);
+    }
+    symbols.insert(names.begin(), names.end());
+  };
+  for (const PlanTensor& tensor : program.tensors) {
+    collect(tensor.dims);
+    collect(tensor.elements);
+  }
+  for (size_t s = 0; s < program.steps.size(); ++s) {
+    const PlanStep& step = program.steps[s];
+    collect(step.param_dims);
+    for (const int32_t called : step.subprograms) {
+      collect_facts(static_cast<size_t>(called), ranges);
+      const auto& inside = facts_[static_cast<size_t>(called)].symbols;
+      symbols.insert(inside.begin(), inside.end());
+    }
+    for (const int32_t input : step.inputs) {
+      if (input >= 0) facts.last_uses[static_cast<size_t>(input)] = static_cast<int32_t>(s);
+    }
+  }
+  for (const PlanPort& port : program.outputs)
+    facts.last_uses[static_cast<size_t>(port.tensor)] = INT32_MAX;
+  facts.symbols.assign(symbols.begin(), symbols.end());
+  for (const std::string& name : symbols) {
+    if (const auto it = ranges.find(name); it != ranges.end()) facts.ranges.push_back(it->second);
+  }
+}
+
+SymbolValues LoadedEngine::needed(int32_t program, const SymbolValues& symbols) const {
+  SymbolValues values;
+  for (const std::string& name : facts_[static_cast<size_t>(program)].symbols) {
+    if (const auto it = symbols.find(name); it != symbols.end()) values.insert(values.end(), *it);
+  }
+  return values;
 }
 
 Result<std::shared_ptr<LoadedEngine>> LoadedEngine::create(EngineContents contents,

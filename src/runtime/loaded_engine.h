@@ -4,7 +4,9 @@
 #pragma once
 
 #include <list>
+#include <map>
 #include <mutex>
+#include <span>
 
 #include "base/worker_pool.h"
 #include "engine/engine_file.h"
@@ -50,6 +52,12 @@ class LoadedEngine {
 
   // The binding of a static program for these values of its symbols, made at their first call.
   Result<std::shared_ptr<const BoundProgram>> bind(int32_t program, const SymbolValues& symbols);
+  // Of `symbols`, those that the program's sizes and those of the programs it calls are made of.
+  SymbolValues needed(int32_t program, const SymbolValues& symbols) const;
+  // Those among them that have a range to keep to.
+  std::span<const PlanSymbol> ranges(int32_t program) const {
+    return facts_[static_cast<size_t>(program)].ranges;
+  }
   // Of a dynamic program: the position of the last step that reads each tensor; -1: none does.
   const std::vector<int32_t>& last_uses(int32_t program) const {
     return facts_[static_cast<size_t>(program)].last_uses;
@@ -63,9 +71,12 @@ class LoadedEngine {
 
  private:
   LoadedEngine(EngineContents contents, const RuntimeOptions& options);
+  using Ranges = std::map<std::string, PlanSymbol>;
+  void collect_facts(size_t program, const Ranges& ranges);
 
   struct ProgramFacts {
-    std::vector<std::string> symbols;  // that its sizes are made of
+    std::vector<std::string> symbols;  // of its sizes and those of the programs it calls, sorted
+    std::vector<PlanSymbol> ranges;
     std::vector<int32_t> last_uses;
   };
   struct Binding {

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
+#include "plan/place.h"
 #include "runtime/interpreter.h"
 #include "runtime/loaded_engine.h"
 
@@ -29,8 +30,8 @@ class SessionState {
       if (it == inputs.end() && !optional) return missing_input(port.name);
       values.push_back(it == inputs.end() ? AnyValue() : it->second);
       // A scalar may come as one element of any rank, as other runtimes take it.
-      const bool scalar = tensor.holds == PlanTensor::Holds::kTensor && tensor.ranked &&
-                          tensor.dims.empty();
+      const bool scalar =
+          tensor.holds == PlanTensor::Holds::kTensor && tensor.ranked && tensor.dims.empty();
       if (scalar && values.back().is_tensor() && values.back().tensor().count() == 1) {
         STOKER_ASSIGN(Tensor element, values.back().tensor().reshaped({}));
         values.back() = AnyValue(std::move(element));
@@ -176,12 +177,20 @@ std::vector<StepProfile> Session::profile() const {
   for (size_t s = 0; s < executor->bound().steps.size(); ++s) {
     const BoundStep& step = executor->bound().steps[s];
     const Work work = desc_work(step.desc);
-    rows.push_back({step.step->name, family_name(step.desc.family()), step.tactic->name,
-                    step.config.name, step.step->origins,
+    rows.push_back({0, static_cast<int>(s), step.step->name, family_name(step.desc.family()),
+                    step.tactic->name, step.config.name, step.step->origins,
                     executor->step_ns()[s] / 1e3 / static_cast<double>(executor->profiled_runs()),
                     work.flops, work.bytes, step.substituted});
   }
   return rows;
+}
+
+std::vector<TraceEvent> Session::trace() const {
+  if (state_->interpreter()) return state_->interpreter()->trace();
+  if (!state_->executor()) return {};
+  std::vector<TraceEvent> events = trace_of(*state_->executor(), 0);
+  start_at_zero(events);
+  return events;
 }
 
 namespace {
@@ -190,7 +199,10 @@ MemoryUse memory_of(const LoadedEngine& engine, const BoundProgram& bound) {
   MemoryUse use;
   for (const PlanWeight& weight : engine.contents().weights)
     use.weights_bytes += weight.bytes.bytes();
+  use.source_weights_bytes = engine.contents().manifest.source_weight_bytes;
   use.arena_bytes = bound.arena_bytes;
+  std::vector<BufferLifetime> activations = bound.activations;
+  use.activation_bytes = place_buffers(activations, engine.options().reuse);
   use.liveness_bytes = bound.liveness_bytes;
   use.workspace_bytes = bound.worker_bytes * bound.workers;
   return use;
@@ -219,7 +231,8 @@ MemoryUse Session::memory() const {
     MemoryUse use;
     for (const PlanWeight& weight : state_->engine().contents().weights)
       use.weights_bytes += weight.bytes.bytes();
-    use.arena_bytes = use.liveness_bytes = interpreter->arena_bytes();
+    use.source_weights_bytes = state_->engine().contents().manifest.source_weight_bytes;
+    use.arena_bytes = use.activation_bytes = use.liveness_bytes = interpreter->arena_bytes();
     use.workspace_bytes = interpreter->worker_bytes();
     return use;
   }

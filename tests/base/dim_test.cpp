@@ -30,6 +30,36 @@ TEST(Dim, MinAndMaxAbsorbEachOther) {
   EXPECT_EQ(Dim::max(N, Dim::min(N, Dim(512))), N);
   EXPECT_EQ(Dim::min(Dim::max(H, N), N), N);
   EXPECT_NE(Dim::max(N, Dim::min(H, Dim(512))), N);
+  EXPECT_EQ(Dim::min(8, Dim::min(N, 8)), Dim::min(N, 8));
+  EXPECT_EQ(Dim::max(Dim::max(N, 1), 1), Dim::max(N, 1));
+}
+
+TEST(Dim, ProductsOfLongSumsStaySmall) {
+  Dim sum(1), other(2);
+  for (int i = 0; i < 40; ++i) {
+    sum = sum + Dim::symbol("a" + std::to_string(i));
+    other = other + Dim::symbol("b" + std::to_string(i));
+  }
+  const Dim squared = sum * other * sum;
+  EXPECT_EQ(sum * other, other * sum);
+  EXPECT_LT(squared.text().size(), 1000u);
+  EXPECT_EQ(Dim::parse(squared.text())->text(), squared.text());
+  SymbolValues values;
+  for (int i = 0; i < 40; ++i)
+    values["a" + std::to_string(i)] = values["b" + std::to_string(i)] = i;
+  EXPECT_EQ(*squared.evaluate(values), int64_t{781} * 782 * 781);
+  EXPECT_FALSE(squared.is_large());
+  std::map<std::string, Dim> ones;
+  for (const auto& [name, value] : values) ones.emplace(name, Dim(1));
+  EXPECT_EQ(squared.substitute(ones), Dim(41 * 42 * 41));
+}
+
+TEST(Dim, LargeIsLongOrDeep) {
+  Dim chain = N;
+  int links = 0;
+  while (!chain.is_large()) chain = Dim::min(chain + Dim(++links), Dim(1000 + links));
+  EXPECT_LT(links, 32);
+  EXPECT_TRUE(Dim::parse(chain.text()));
 }
 
 TEST(Dim, TextRoundTrips) {

@@ -204,7 +204,7 @@ class Usage(Base):
         self.expect(INVALID, "run", self.engine, "--input", f"{name}=absent.npy",
                     say=["absent.npy", name])
         self.expect(INVALID, "run", self.engine, "--input", self.file("cat.png", b"\x89PNG"),
-                    say=["cat.png", "pictures"])
+                    say=["cat.png", "no image of a known format"])
         self.expect(INVALID, "run", self.engine, "--input", self.file("x.txt", b"1"), say=["x.txt"])
         for part in (0, 5, 20, 100, len(self.read(good)) - 1):
             cut = self.file("cut.npy", self.read(good)[:part])

@@ -149,6 +149,65 @@ TEST(Dynamic, EndlessLoopsAreRefused) {
   EXPECT_NE(out.status().message().find("loop_limit"), std::string::npos);
 }
 
+// Expected values of the scans: ONNX Runtime 1.32.
+TEST(Dynamic, ScansRunAlongAxesInBothDirections) {
+  const std::string text = R"(
+graph @g(%init: f32[2], %x0: f32[3,2], %x1: f32[2,3]))"
+                           R"( -> (%fin: f32[2], %y0: f32[2,3], %y1: f32[3,2]) {
+  %fin, %y0, %y1 = scan(%init, %x0, %x1) {carried=1, scanned=2, scan_input_axes=[0,-1], )"
+                           R"(scan_input_directions=[0,1], )"
+                           R"(scan_output_axes=[1,0], scan_output_directions=[1,1]})"
+                           R"( : f32[2], f32[2,3], f32[3,2] name "S"
+    graph @body(%s: f32[2], %r0: f32[2], %r1: f32[2]) -> (%sn: f32[2], %o0: f32[2], %o1: f32[2]) {
+      @one = const f32[1] {1}
+      %s2 = add(%s, %s)
+      %t0 = add(%s2, %r0)
+      %sn = add(%t0, %r1)
+      %o0 = add(%sn, @one)
+      %o1 = mul(%r0, %r0)
+    }
+}
+)";
+  const auto engine = engine_of(text);
+  ASSERT_TRUE(engine) << engine.status().message();
+  const auto out = engine->run({{"init", Tensor::from<float>({2}, {-1, 1})},
+                                {"x0", Tensor::from<float>({3, 2}, {2, -2, -1, 3, -1, 0})},
+                                {"x1", Tensor::from<float>({2, 3}, {-1, -3, -1, 1, 0, 2})}});
+  ASSERT_TRUE(out) << out.status().message();
+  EXPECT_EQ(values_of<float>(out->at("fin")), (std::vector<float>{-14, 15}));
+  EXPECT_EQ(values_of<float>(out->at("y0")), (std::vector<float>{-13, -5, 0, 16, 8, 3}));
+  EXPECT_EQ(values_of<float>(out->at("y1")), (std::vector<float>{1, 0, 1, 9, 4, 4}));
+}
+
+TEST(Dynamic, BatchedScansHaveLengthsOfTheirOwn) {
+  const std::string text = R"(
+graph @g(%lens: i64[2], %init: f32[2,2], %x: f32[2,3,2]))"
+                           R"( -> (%fin: f32[2,2], %y0: f32[2,3,2], %y1: f32[2,3,2]) {
+  %fin, %y0, %y1 = scan(%lens, %init, %x) {batched=1, carried=1, scanned=1})"
+                           R"( : f32[2,2], f32[2,3,2], f32[2,3,2] name "S"
+    graph @body(%s: f32[2], %r0: f32[2]) -> (%sn: f32[2], %o0: f32[2], %o1: f32[2]) {
+      @one = const f32[1] {1}
+      %s2 = add(%s, %s)
+      %sn = add(%s2, %r0)
+      %o0 = add(%sn, @one)
+      %o1 = mul(%r0, %r0)
+    }
+}
+)";
+  const auto engine = engine_of(text);
+  ASSERT_TRUE(engine) << engine.status().message();
+  const auto out =
+      engine->run({{"lens", Tensor::from<int64_t>({2}, {3, 2})},
+                   {"init", Tensor::from<float>({2, 2}, {-1, 3, 2, -1})},
+                   {"x", Tensor::from<float>({2, 3, 2}, {0, -2, 1, 1, 2, 2, 3, 3, 3, -2, -3, 0})}});
+  ASSERT_TRUE(out) << out.status().message();
+  EXPECT_EQ(values_of<float>(out->at("fin")), (std::vector<float>{-4, 20, 17, 0}));
+  EXPECT_EQ(values_of<float>(out->at("y0")),
+            (std::vector<float>{-1, 5, -2, 10, -3, 21, 8, 2, 18, 1, 0, 0}));
+  EXPECT_EQ(values_of<float>(out->at("y1")),
+            (std::vector<float>{0, 4, 1, 1, 4, 4, 9, 9, 9, 4, 0, 0}));
+}
+
 TEST(Dynamic, BranchesMayDifferInRank) {
   const auto engine = engine_of(R"(
 graph @g(%c: bool[], %x: f32[2,3]) -> (%y: f32[?]) {

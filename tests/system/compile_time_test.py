@@ -87,6 +87,56 @@ def many_outputs(path, count):
     make.save(path, [(value, TensorProto.FLOAT) for value in values], [("x", [2, 8])])
 
 
+def wide_concat(path, count):
+    make = Maker()
+    values = [make.node("Mul", ["x", make.constant(numpy.float32(i))]) for i in range(count)]
+    make.save(path, [(make.node("Concat", values, axis=0), TensorProto.FLOAT)], [("x", [2, 8])])
+
+
+def data_sizes(path, count):
+    """Each length depends on data; nothing relates it to the one before."""
+    make = Maker()
+    value = make.node("Reshape", ["x", make.constant(numpy.array([-1]))])
+    limit, factor = make.constant(numpy.float32(-9)), make.constant(numpy.float32(1.01))
+    while len(make.nodes) < count:
+        chosen = make.node("Greater", [value, limit])
+        value = make.node("Compress", [value, chosen], axis=0)
+        value = make.node("Mul", [value, factor])
+        value = make.node("Tanh", [value])
+    make.save(path, [(value, TensorProto.FLOAT)], [("x", [2, 8])])
+
+
+def growing_sizes(path, count):
+    """Each length is an expression of the one before and of one that depends on data."""
+    make = Maker()
+    value = make.node("Reshape", ["x", make.constant(numpy.array([-1]))])
+    limit = make.constant(numpy.float32(0))
+    start, stop = make.constant(numpy.array([0])), make.constant(numpy.array([8]))
+    while len(make.nodes) < count:
+        chosen = make.node("Greater", [value, limit])
+        more = make.node("Compress", [value, chosen], axis=0)
+        value = make.node("Concat", [more, value], axis=0)
+        value = make.node("Slice", [value, start, stop])
+    make.save(path, [(value, TensorProto.FLOAT)], [("x", [2, 8])])
+
+
+def branches(path, count):
+    make, value = Maker(), "x"
+    factor, limit = make.constant(numpy.float32(1.5)), make.constant(numpy.float32(0))
+
+    def branch(op, inputs):
+        result = helper.make_tensor_value_info("r", TensorProto.FLOAT, [2, 8])
+        return helper.make_graph([helper.make_node(op, inputs, ["r"])], op, [], [result])
+
+    while len(make.nodes) < count:
+        total = make.node("ReduceSum", [value], keepdims=0)
+        positive = make.node("Greater", [total, limit])
+        value = make.node("If", [positive], then_branch=branch("Mul", [value, factor]),
+                          else_branch=branch("Neg", [value]))
+        value = make.node("Tanh", [value])
+    make.save(path, [(value, TensorProto.FLOAT)], [("x", [2, 8])])
+
+
 def mixed(path, count):
     """Residual blocks of a convolution with batch norm, a matrix product, and reshapes whose
     shapes are computed from the size of the batch."""
@@ -141,6 +191,18 @@ class CompileTime(unittest.TestCase):
 
     def test_many_outputs(self):
         self.build(many_outputs, LARGE // 5, LARGE_SECONDS)
+
+    def test_wide_concat(self):
+        self.build(wide_concat, LARGE // 5, LARGE_SECONDS / 3)
+
+    def test_data_sizes(self):
+        self.build(data_sizes, LARGE // 5, LARGE_SECONDS / 3)
+
+    def test_growing_sizes(self):
+        self.build(growing_sizes, LARGE // 5, LARGE_SECONDS / 3)
+
+    def test_branches(self):
+        self.build(branches, LARGE // 5, LARGE_SECONDS / 3)
 
     def test_mixed(self):
         self.build(mixed, MIXED, MIXED_SECONDS)

@@ -250,11 +250,11 @@ void Converter::read_declared(const onnx::GraphProto& proto, Scope& scope) {
 namespace {
 
 // Whether a declared tensor type and an inferred one exclude each other.
-bool contradicts(const ValueType& declared, const ValueType& inferred, bool extents_too) {
+bool contradicts(const ValueType& declared, const ValueType& inferred) {
   if (declared.dtype != inferred.dtype) return true;
   if (!declared.ranked || !inferred.ranked) return false;
   if (declared.rank() != inferred.rank()) return true;
-  for (size_t i = 0; extents_too && i < declared.dims.size(); ++i) {
+  for (size_t i = 0; i < declared.dims.size(); ++i) {
     const auto a = declared.dims[i].constant(), b = inferred.dims[i].constant();
     if (a && b && *a != *b) return true;
   }
@@ -263,15 +263,15 @@ bool contradicts(const ValueType& declared, const ValueType& inferred, bool exte
 
 }  // namespace
 
-// Inference decides; what the model declares fills in ranks that inference does not know. A
-// contradiction inside the graph is a warning, at the model's outputs an error (check_output).
+// Inference decides; what the model declares fills in ranks that inference does not know, and a
+// contradiction is a warning.
 void Converter::check_declared(Scope& scope, const std::string& name, Value* value) {
   const auto found = scope.declared.find(name);
   if (found == scope.declared.end() || !found->second->type().has_tensor_type()) return;
   if (value->type.kind != ValueType::Kind::kTensor) return;
   auto type = convert_type(found->second->type(), name);
   if (!type.is_ok()) return;  // a declaration that says nothing
-  if (contradicts(*type, value->type, true) && options_.input_shapes.empty()) {
+  if (contradicts(*type, value->type) && options_.input_shapes.empty()) {
     warnings_.push_back(fmt::format("value '{}' is declared as {}, but is {}", name,
                                     type_text(*type), type_text(value->type)));
   } else if (!value->type.ranked && type->ranked && type->dtype == value->type.dtype) {
@@ -280,14 +280,12 @@ void Converter::check_declared(Scope& scope, const std::string& name, Value* val
   }
 }
 
-// The caller of a model relies on the types of its outputs.
+// Exporters get the shapes of outputs wrong rather often. A wrong dtype is an error: it says that
+// the file and the program that made it disagree about the computation.
 void Converter::check_output(const onnx::ValueInfoProto& info, const Value& value) {
   if (!info.type().has_tensor_type() || value.type.kind != ValueType::Kind::kTensor) return;
   const auto type = convert_type(info.type(), info.name());
-  if (!type.is_ok()) return;
-  // Extents that the caller of the import replaced no longer belong to the declared ones.
-  const bool as_declared = options_.input_shapes.empty() && options_.constant_inputs.empty();
-  if (!contradicts(*type, value.type, as_declared)) return;
+  if (!type.is_ok() || type->dtype == value.type.dtype) return;
   problem(StatusCode::kInvalidModel,
           fmt::format("graph output '{}' is declared as {}, but the nodes give {}; correct the "
                       "declared type, or the nodes",
