@@ -55,6 +55,20 @@ Status system_error_at(int code, const std::string& path, const char* action) {
 
 bool has_nul(const std::string& path) { return path.find('\0') != std::string::npos; }
 
+int write_all(int descriptor, std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    const ssize_t written = write(descriptor, bytes.data(), std::min(bytes.size(), kMaxTransfer));
+    if (written < 0) {
+      if (errno == EINTR) continue;
+      return errno;
+    }
+    bytes = bytes.subspan(static_cast<size_t>(written));
+  }
+  return 0;
+}
+
+}  // namespace
+
 // Removes the temporary file unless it was renamed.
 class TemporaryFile {
  public:
@@ -90,20 +104,6 @@ class TemporaryFile {
   int open_error_ = 0;
   bool renamed_ = false;
 };
-
-int write_all(int descriptor, std::span<const std::byte> bytes) {
-  while (!bytes.empty()) {
-    const ssize_t written = write(descriptor, bytes.data(), std::min(bytes.size(), kMaxTransfer));
-    if (written < 0) {
-      if (errno == EINTR) continue;
-      return errno;
-    }
-    bytes = bytes.subspan(static_cast<size_t>(written));
-  }
-  return 0;
-}
-
-}  // namespace
 
 Result<InputFile> InputFile::open(const std::string& path) {
   if (path.empty() || has_nul(path))
@@ -173,8 +173,7 @@ Result<Tensor> read_file(const std::string& path, int64_t max_bytes) {
   return tensor;
 }
 
-Status write_file_atomic(const std::string& path,
-                         std::span<const std::span<const std::byte>> pieces) {
+Result<OutputFile> OutputFile::create(const std::string& path) {
   if (path.empty() || has_nul(path) || path.back() == '/') {
     return invalid_argument("'{}' is not a file name", path.c_str());
   }
@@ -184,29 +183,49 @@ Status write_file_atomic(const std::string& path,
     return invalid_argument("cannot write {}: it exists and is {}, not a regular file", path,
                             S_ISDIR(info.st_mode) ? "a folder" : "a device or pipe");
   }
-  const std::string folder = folder_of(path);
-  TemporaryFile temporary(path);
-  if (temporary.open_error() == ENOENT) {
+  auto temporary = std::make_unique<TemporaryFile>(path);
+  if (temporary->open_error() == ENOENT) {
     return error(StatusCode::kNotFound,
-                 "cannot write {}: the folder {} does not exist; create it first", path, folder);
+                 "cannot write {}: the folder {} does not exist; create it first", path,
+                 folder_of(path));
   }
-  if (temporary.open_error()) return system_error_at(temporary.open_error(), path, "write");
-  for (const auto piece : pieces) {
-    if (const int code = write_all(temporary.descriptor(), piece))
-      return system_error_at(code, path, "write");
-  }
+  if (temporary->open_error()) return system_error_at(temporary->open_error(), path, "write");
+  return OutputFile(path, std::move(temporary),
+                    replaces ? static_cast<int>(info.st_mode & 0777) : -1);
+}
+
+OutputFile::OutputFile(std::string path, std::unique_ptr<TemporaryFile> temporary, int mode)
+    : path_(std::move(path)), temporary_(std::move(temporary)), mode_(mode) {}
+OutputFile::OutputFile(OutputFile&& other) noexcept = default;
+OutputFile& OutputFile::operator=(OutputFile&& other) noexcept = default;
+OutputFile::~OutputFile() = default;
+
+Status OutputFile::write(std::span<const std::byte> bytes) {
+  if (const int code = write_all(temporary_->descriptor(), bytes))
+    return system_error_at(code, path_, "write");
+  return Status::ok();
+}
+
+Status OutputFile::commit() {
   // The new file keeps the mode of the old one; a file system without modes may refuse.
-  if (replaces) (void)!fchmod(temporary.descriptor(), info.st_mode & 0777);
-  if (fsync(temporary.descriptor()) != 0) return system_error_at(errno, path, "write");
-  if (const int code = temporary.close_now()) return system_error_at(code, path, "write");
-  if (const int code = temporary.rename_to(path)) return system_error_at(code, path, "write");
+  if (mode_ >= 0) (void)!fchmod(temporary_->descriptor(), static_cast<mode_t>(mode_));
+  if (fsync(temporary_->descriptor()) != 0) return system_error_at(errno, path_, "write");
+  if (const int code = temporary_->close_now()) return system_error_at(code, path_, "write");
+  if (const int code = temporary_->rename_to(path_)) return system_error_at(code, path_, "write");
   // The name itself is durable only once the folder is synced; not every file system can do that.
-  const int folder_descriptor = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (folder_descriptor >= 0) {
-    fsync(folder_descriptor);
-    close(folder_descriptor);
+  const int folder = ::open(folder_of(path_).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (folder >= 0) {
+    fsync(folder);
+    close(folder);
   }
   return Status::ok();
+}
+
+Status write_file_atomic(const std::string& path,
+                         std::span<const std::span<const std::byte>> pieces) {
+  STOKER_ASSIGN(OutputFile file, OutputFile::create(path));
+  for (const auto piece : pieces) STOKER_TRY(file.write(piece));
+  return file.commit();
 }
 
 Status write_file_atomic(const std::string& path, std::span<const std::byte> bytes) {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <span>
 #include <string>
 
@@ -36,8 +37,29 @@ class InputFile {
 // The whole file as u8[bytes]; a larger file than `max_bytes` is refused before anything is read.
 Result<Tensor> read_file(const std::string& path, int64_t max_bytes);
 
-// Writes the pieces one after the other into a temporary file of the same folder, syncs it and
-// renames it over `path`: whoever opens `path` sees the old file or the whole new one.
+class TemporaryFile;
+
+// A file written piece by piece into a temporary file of the same folder. `commit` syncs it and
+// renames it over `path`: whoever opens `path` sees the old file or the whole new one. Without a
+// commit nothing is left behind.
+class OutputFile {
+ public:
+  static Result<OutputFile> create(const std::string& path);
+  OutputFile(OutputFile&& other) noexcept;
+  OutputFile& operator=(OutputFile&& other) noexcept;
+  ~OutputFile();
+
+  Status write(std::span<const std::byte> bytes);
+  Status commit();
+
+ private:
+  OutputFile(std::string path, std::unique_ptr<TemporaryFile> temporary, int mode);
+  std::string path_;
+  std::unique_ptr<TemporaryFile> temporary_;
+  int mode_;  // of the file that is replaced; -1: there is none
+};
+
+// The pieces one after the other, as an OutputFile.
 Status write_file_atomic(const std::string& path,
                          std::span<const std::span<const std::byte>> pieces);
 Status write_file_atomic(const std::string& path, std::span<const std::byte> bytes);

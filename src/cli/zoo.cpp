@@ -21,7 +21,7 @@ struct ZooArguments {
 int list_models(Console& console) {
   Json report = Json::array();
   for (const ZooEntry& entry : zoo_entries()) {
-    console.print("{:14}{}\n", entry.name, entry.summary);
+    console.print("{:22}{}\n", entry.name, entry.summary);
     report.push_back({{"name", entry.name}, {"summary", entry.summary}});
   }
   if (console.json) console.print_json(report);

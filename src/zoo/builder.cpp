@@ -4,8 +4,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "zoo/builder.h"
 
+#include <algorithm>
 #include <cstring>
 
+#include "base/status.h"
 #include "onnx/onnx-ml.pb.h"
 
 namespace stoker::zoo {
@@ -42,16 +44,6 @@ int64_t product(const Ints& shape) {
   return count;
 }
 
-template <class Generate>
-void fill_floats(onnx::TensorProto& tensor, int64_t count, Generate generate) {
-  std::string& bytes = *tensor.mutable_raw_data();
-  bytes.resize(static_cast<size_t>(count) * sizeof(float));
-  for (int64_t i = 0; i < count; ++i) {
-    const float value = generate(static_cast<uint64_t>(i));
-    std::memcpy(bytes.data() + static_cast<size_t>(i) * sizeof value, &value, sizeof value);
-  }
-}
-
 onnx::TensorProto::DataType element_type(Elements type) {
   return type == Elements::kF32 ? onnx::TensorProto::FLOAT : onnx::TensorProto::INT64;
 }
@@ -74,34 +66,65 @@ void declare(onnx::ValueInfoProto& info, const std::string& name, Elements type,
 
 }  // namespace
 
-ModelBuilder::ModelBuilder(onnx::ModelProto& model, const std::string& name, int64_t opset)
-    : model_(model), graph_(*model.mutable_graph()) {
-  model_.set_ir_version(8);
-  model_.set_producer_name("stoker-zoo");
-  model_.set_producer_version("1");
-  auto* entry = model_.add_opset_import();
-  entry->set_domain("");
-  entry->set_version(opset);
-  graph_.set_name(name);
+void Weight::generate(int64_t begin, std::span<float> target) const {
+  uint64_t index = static_cast<uint64_t>(begin);
+  switch (kind) {
+    case Kind::kNormal:
+      for (float& value : target)
+        value = static_cast<float>(unit_normal(draw(seed, index++)) * first);
+      return;
+    case Kind::kUniform:
+      for (float& value : target) {
+        const double unit = static_cast<double>(draw(seed, index++) >> 11) * 0x1p-53;
+        value = static_cast<float>(first + unit * (second - first));
+      }
+      return;
+    case Kind::kFill: std::ranges::fill(target, static_cast<float>(first)); return;
+  }
 }
 
+ModelBuilder::ModelBuilder(std::string_view name, int64_t opset)
+    : model_(std::make_unique<onnx::ModelProto>()) {
+  model_->set_ir_version(8);
+  model_->set_producer_name("stoker-zoo");
+  model_->set_producer_version("1");
+  auto* entry = model_->add_opset_import();
+  entry->set_domain("");
+  entry->set_version(opset);
+  model_->mutable_graph()->set_name(std::string(name));
+}
+
+ModelBuilder::~ModelBuilder() = default;
+
 std::string ModelBuilder::input(const std::string& name, Elements type, const Extents& shape) {
-  declare(*graph_.add_input(), name, type, shape);
+  declare(*model_->mutable_graph()->add_input(), name, type, shape);
   return name;
 }
 
 void ModelBuilder::output(const std::string& name, Elements type, const Extents& shape) {
-  declare(*graph_.add_output(), name, type, shape);
+  declare(*model_->mutable_graph()->add_output(), name, type, shape);
+}
+
+std::string ModelBuilder::fresh(const std::string& stem) {
+  return stem + "_" + std::to_string(unnamed_++);
 }
 
 std::string ModelBuilder::node(const std::string& op, const std::vector<std::string>& inputs,
                                const AttributeList& attributes, const std::string& output) {
-  const std::string name = output.empty() ? op + "_" + std::to_string(unnamed_++) : output;
-  auto* node = graph_.add_node();
+  const std::string name = output.empty() ? fresh(op) : output;
+  node(op, inputs, attributes, std::vector<std::string>{name});
+  return name;
+}
+
+void ModelBuilder::node(const std::string& op, const std::vector<std::string>& inputs,
+                        const AttributeList& attributes, const std::vector<std::string>& outputs) {
+  auto* node = model_->mutable_graph()->add_node();
   node->set_op_type(op);
-  node->set_name(name);
   for (const std::string& value : inputs) node->add_input(value);
-  node->add_output(name);
+  for (const std::string& value : outputs) {
+    if (node->name().empty()) node->set_name(value);
+    node->add_output(value);
+  }
   for (const auto& [key, value] : attributes) {
     auto* attribute = node->add_attribute();
     attribute->set_name(key);
@@ -119,63 +142,74 @@ std::string ModelBuilder::node(const std::string& op, const std::vector<std::str
       for (const int64_t item : std::get<Ints>(value)) attribute->add_ints(item);
     }
   }
-  return name;
 }
 
 onnx::TensorProto& ModelBuilder::add(const std::string& name, const Ints& shape, Elements type) {
-  auto* tensor = graph_.add_initializer();
+  auto* tensor = model_->mutable_graph()->add_initializer();
   tensor->set_name(name);
   tensor->set_data_type(element_type(type));
   for (const int64_t extent : shape) tensor->add_dims(extent);
   return *tensor;
 }
 
-std::string ModelBuilder::normal(const std::string& name, const Ints& shape, double deviation) {
-  const uint64_t seed = seed_of(name);
-  fill_floats(add(name, shape, Elements::kF32), product(shape), [&](uint64_t i) {
-    return static_cast<float>(unit_normal(draw(seed, i)) * deviation);
-  });
+std::string ModelBuilder::add_weight(const std::string& name, const Ints& shape, Weight weight) {
+  weight.initializer = model_->graph().initializer_size();
+  weight.count = product(shape);
+  weight.seed = seed_of(name);
+  weights_.push_back(weight);
+  add(name, shape, Elements::kF32);
   return name;
+}
+
+std::string ModelBuilder::normal(const std::string& name, const Ints& shape, double deviation) {
+  return add_weight(name, shape, {.kind = Weight::Kind::kNormal, .first = deviation});
 }
 
 std::string ModelBuilder::uniform(const std::string& name, const Ints& shape, double low,
                                   double high) {
-  const uint64_t seed = seed_of(name);
-  fill_floats(add(name, shape, Elements::kF32), product(shape), [&](uint64_t i) {
-    const double unit = static_cast<double>(draw(seed, i) >> 11) * 0x1p-53;
-    return static_cast<float>(low + unit * (high - low));
-  });
-  return name;
+  return add_weight(name, shape, {.kind = Weight::Kind::kUniform, .first = low, .second = high});
 }
 
 std::string ModelBuilder::fill(const std::string& name, const Ints& shape, float value) {
-  fill_floats(add(name, shape, Elements::kF32), product(shape), [&](uint64_t) { return value; });
+  return add_weight(name, shape, {.kind = Weight::Kind::kFill, .first = value});
+}
+
+std::string ModelBuilder::add_known(const std::string& name, const Ints& shape, Elements type,
+                                    std::span<const std::byte> bytes) {
+  const std::string data(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  for (const auto& known : model_->graph().initializer()) {
+    if (known.name() != name) continue;
+    STOKER_CHECK(known.raw_data() == data && known.data_type() == element_type(type));
+    return name;
+  }
+  add(name, shape, type).set_raw_data(data);
   return name;
+}
+
+std::string ModelBuilder::floats(const std::string& name, const Ints& shape,
+                                 const std::vector<float>& values) {
+  STOKER_CHECK(product(shape) == static_cast<int64_t>(values.size()));
+  return add_known(name, shape, Elements::kF32, std::as_bytes(std::span(values)));
 }
 
 std::string ModelBuilder::ints(const std::string& name, const Ints& values) {
-  auto& tensor = add(name, {static_cast<int64_t>(values.size())}, Elements::kI64);
-  tensor.set_raw_data(values.data(), values.size() * sizeof(int64_t));
-  return name;
+  return add_known(name, {static_cast<int64_t>(values.size())}, Elements::kI64,
+                   std::as_bytes(std::span(values)));
 }
 
 std::string ModelBuilder::scalar(const std::string& name, float value) {
-  add(name, {}, Elements::kF32).set_raw_data(&value, sizeof value);
-  return name;
+  return add_known(name, {}, Elements::kF32, std::as_bytes(std::span(&value, 1)));
 }
 
 std::string ModelBuilder::scalar(const std::string& name, int64_t value) {
-  add(name, {}, Elements::kI64).set_raw_data(&value, sizeof value);
-  return name;
+  return add_known(name, {}, Elements::kI64, std::as_bytes(std::span(&value, 1)));
 }
 
-int64_t parameter_count(const onnx::ModelProto& model) {
+int64_t parameter_count(const ModelBuilder& model) {
   int64_t total = 0;
-  for (const auto& tensor : model.graph().initializer()) {
-    const bool statistic = tensor.name().find("running_") != std::string::npos;
-    if (tensor.data_type() != onnx::TensorProto::FLOAT || tensor.dims_size() == 0 || statistic)
-      continue;
-    total += product({tensor.dims().begin(), tensor.dims().end()});
+  for (const Weight& weight : model.weights()) {
+    const std::string& name = model.proto().graph().initializer(weight.initializer).name();
+    if (name.find("running_") == std::string::npos) total += weight.count;
   }
   return total;
 }

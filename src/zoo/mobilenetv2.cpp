@@ -1,7 +1,6 @@
 // MobileNetV2 at width 1.0, weights named as in torchvision; ReLU6 is written as Clip, as exporters
 // do. Sandler et al., "MobileNetV2: Inverted Residuals and Linear Bottlenecks", 2018.
 // SPDX-License-Identifier: Apache-2.0
-#include "onnx/onnx-ml.pb.h"
 #include "zoo/layers.h"
 #include "zoo/models.h"
 
@@ -39,8 +38,7 @@ constexpr Stage kStages[] = {{1, 16, 1, 1}, {6, 24, 2, 2},  {6, 32, 3, 2}, {6, 6
 
 }  // namespace
 
-void build_mobilenetv2(onnx::ModelProto& proto) {
-  ModelBuilder model(proto, "mobilenetv2", 17);
+void build_mobilenetv2(ModelBuilder& model) {
   std::string x = model.input("x", Elements::kF32, {"N", int64_t{3}, int64_t{224}, int64_t{224}});
   model.scalar("relu6.min", 0.0f);
   model.scalar("relu6.max", 6.0f);

@@ -1,7 +1,6 @@
 // ResNet-50 v1.5 (the stride of a down-sampling block sits on its 3x3 convolution), weights named
 // as in torchvision. He et al., "Deep Residual Learning for Image Recognition", 2015.
 // SPDX-License-Identifier: Apache-2.0
-#include "onnx/onnx-ml.pb.h"
 #include "zoo/layers.h"
 #include "zoo/models.h"
 
@@ -27,16 +26,10 @@ std::string bottleneck(ModelBuilder& model, const std::string& x, int64_t in, in
 
 }  // namespace
 
-void build_resnet50(onnx::ModelProto& proto) {
-  ModelBuilder model(proto, "resnet50", 17);
+void build_resnet50(ModelBuilder& model) {
   std::string x = model.input("x", Elements::kF32, {"N", int64_t{3}, int64_t{224}, int64_t{224}});
   x = model.node("Relu", {conv_norm(model, x, {3, 64, 7, 2}, "conv1", "bn1")});
-  x = model.node("MaxPool", {x},
-                 {{"ceil_mode", int64_t{0}},
-                  {"dilations", Ints{1, 1}},
-                  {"kernel_shape", Ints{3, 3}},
-                  {"pads", Ints{1, 1, 1, 1}},
-                  {"strides", Ints{2, 2}}});
+  x = max_pool(model, x, 3, 2, 1);
   constexpr int64_t kBlocks[] = {3, 4, 6, 3};
   int64_t in = 64;
   for (int64_t stage = 0; stage < 4; ++stage) {

@@ -1,13 +1,11 @@
 // The two small networks: a three-layer perceptron and LeNet-5, both for 28x28 digits.
 // SPDX-License-Identifier: Apache-2.0
-#include "onnx/onnx-ml.pb.h"
 #include "zoo/layers.h"
 #include "zoo/models.h"
 
 namespace stoker::zoo {
 
-void build_mlp(onnx::ModelProto& proto) {
-  ModelBuilder model(proto, "mlp", 17);
+void build_mlp(ModelBuilder& model) {
   std::string x = model.input("x", Elements::kF32, {"N", int64_t{784}});
   x = model.node("Relu", {linear(model, x, 784, 512, "fc1")});
   x = model.node("Relu", {linear(model, x, 512, 256, "fc2")});
@@ -32,8 +30,7 @@ std::string conv_bias(ModelBuilder& model, const std::string& x, const Ints& wei
 
 }  // namespace
 
-void build_lenet(onnx::ModelProto& proto) {
-  ModelBuilder model(proto, "lenet", 17);
+void build_lenet(ModelBuilder& model) {
   std::string x = model.input("x", Elements::kF32, {"N", int64_t{1}, int64_t{28}, int64_t{28}});
   x = conv_bias(model, x, {6, 1, 5, 5}, 2, "conv1");
   x = conv_bias(model, x, {16, 6, 5, 5}, 0, "conv2");

@@ -1,18 +1,9 @@
-// The list of models and writing them to files.
+// The list of models.
 // SPDX-License-Identifier: Apache-2.0
 #include "zoo/zoo.h"
 
-#include <google/protobuf/io/coded_stream.h>
-#include <google/protobuf/io/zero_copy_stream_impl_lite.h>
-#include <unistd.h>
-
-#include <cerrno>
-#include <cstring>
-#include <filesystem>
-#include <fstream>
-
 #include "base/status.h"
-#include "onnx/onnx-ml.pb.h"
+#include "zoo/model_file.h"
 #include "zoo/models.h"
 
 namespace stoker {
@@ -25,8 +16,38 @@ constexpr ZooEntry kEntries[] = {
     {"resnet50", "ResNet-50 v1.5, image classification, 25.6 M parameters", zoo::build_resnet50},
     {"mobilenetv2", "MobileNetV2 1.0, image classification, 3.5 M parameters",
      zoo::build_mobilenetv2},
+    {"efficientnet-b0", "EfficientNet-B0, image classification, 5.3 M parameters",
+     zoo::build_efficientnet_b0},
+    {"yolov8n", "YOLOv8n with its head, detection at 640x640, 3.2 M parameters",
+     zoo::build_yolov8n},
+    {"unet", "U-Net, segmentation at 256x256, 31.0 M parameters", zoo::build_unet},
+    {"vit-b16", "ViT-B/16, image classification, 86.6 M parameters", zoo::build_vit_b16},
     {"bert-base", "BERT base uncased encoder, 109.5 M parameters", zoo::build_bert_base},
+    {"distilbert", "DistilBERT base uncased encoder, 66.4 M parameters", zoo::build_distilbert},
+    {"whisper-tiny-encoder", "Whisper tiny, encoder of 30 s of sound, 8.2 M parameters",
+     zoo::build_whisper_tiny_encoder},
+    {"whisper-tiny-decoder", "Whisper tiny, decoder step with caches, 28.4 M parameters",
+     zoo::build_whisper_tiny_decoder},
+    {"lstm", "language model of two LSTM layers of 1500 cells, 66.0 M parameters", zoo::build_lstm},
+    {"dlrm", "DLRM, Criteo Kaggle configuration with cut tables, 29.1 M parameters",
+     zoo::build_dlrm},
+    {"llama-135m", "SmolLM2-135M shapes, decoder step with caches", zoo::build_llama_135m},
+    {"llama-135m-prefill", "SmolLM2-135M shapes, all tokens at once",
+     zoo::build_llama_135m_prefill},
+    {"llama-1b", "Llama-3.2-1B shapes, decoder step with caches, 4.9 GB in two files",
+     zoo::build_llama_1b},
+    {"llama-1b-prefill", "Llama-3.2-1B shapes, all tokens at once, 4.9 GB in two files",
+     zoo::build_llama_1b_prefill},
 };
+
+Result<const ZooEntry*> entry_of(std::string_view name) {
+  if (const ZooEntry* entry = find_zoo_entry(name)) return entry;
+  std::string names;
+  for (const ZooEntry& known : kEntries)
+    names += (names.empty() ? "" : ", ") + std::string(known.name);
+  return Status(StatusCode::kNotFound,
+                fmt::format("zoo: no model '{}'; there are {}", name, names));
+}
 
 }  // namespace
 
@@ -40,47 +61,17 @@ const ZooEntry* find_zoo_entry(std::string_view name) {
 }
 
 Result<std::string> zoo_model_bytes(std::string_view name) {
-  const ZooEntry* entry = find_zoo_entry(name);
-  if (!entry) {
-    std::string names;
-    for (const ZooEntry& known : kEntries)
-      names += (names.empty() ? "" : ", ") + std::string(known.name);
-    return Status(StatusCode::kNotFound,
-                  fmt::format("zoo: no model '{}'; there are {}", name, names));
-  }
-  onnx::ModelProto model;
+  STOKER_ASSIGN(const ZooEntry* entry, entry_of(name));
+  zoo::ModelBuilder model(entry->name);
   entry->build(model);
-  std::string bytes;
-  {
-    google::protobuf::io::StringOutputStream stream(&bytes);
-    google::protobuf::io::CodedOutputStream coded(&stream);
-    coded.SetSerializationDeterministic(true);
-    if (!model.SerializeToCodedStream(&coded))
-      return internal_error("zoo: '{}' did not serialize", name);
-  }
-  return bytes;
+  return zoo::model_bytes(model);
 }
 
 Status write_zoo_model(std::string_view name, const std::string& path) {
-  STOKER_ASSIGN(const std::string bytes, zoo_model_bytes(name));
-  const std::string temporary = fmt::format("{}.{}.tmp", path, ::getpid());
-  std::ofstream file(temporary, std::ios::binary | std::ios::trunc);
-  file.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
-  file.close();
-  std::error_code failure;
-  if (!file) {
-    const int reason = errno;
-    std::filesystem::remove(temporary, failure);
-    return error(StatusCode::kResourceExhausted, "cannot write {} bytes to '{}': {}", bytes.size(),
-                 path, std::strerror(reason));
-  }
-  std::filesystem::rename(temporary, path, failure);
-  if (failure) {
-    std::error_code ignored;
-    std::filesystem::remove(temporary, ignored);
-    return error(StatusCode::kInvalidArgument, "cannot write '{}': {}", path, failure.message());
-  }
-  return Status::ok();
+  STOKER_ASSIGN(const ZooEntry* entry, entry_of(name));
+  zoo::ModelBuilder model(entry->name);
+  entry->build(model);
+  return zoo::write_model(model, path);
 }
 
 }  // namespace stoker

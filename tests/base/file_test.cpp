@@ -51,6 +51,26 @@ TEST(File, WritesPiecesAndReplaces) {
   EXPECT_EQ(entries(folder), 1) << "a temporary file was left behind";
 }
 
+TEST(File, NothingIsSeenBeforeTheCommit) {
+  const test::TemporaryFolder folder;
+  const std::string path = folder.file("a");
+  {
+    auto file = OutputFile::create(path);
+    ASSERT_TRUE(file.is_ok());
+    ASSERT_TRUE(file->write(bytes_of("lost")).is_ok());
+    EXPECT_FALSE(file_exists(path));
+  }
+  EXPECT_EQ(entries(folder), 0) << "a temporary file was left behind";
+  auto file = OutputFile::create(path);
+  ASSERT_TRUE(file.is_ok());
+  ASSERT_TRUE(file->write(bytes_of("one, ")).is_ok());
+  ASSERT_TRUE(file->write(bytes_of("two")).is_ok());
+  OutputFile moved = std::move(*file);
+  ASSERT_TRUE(moved.commit().is_ok());
+  EXPECT_EQ(content(path), "one, two");
+  EXPECT_EQ(entries(folder), 1);
+}
+
 TEST(File, ReadRefusals) {
   const test::TemporaryFolder folder;
   EXPECT_EQ(read_file(folder.file("none"), 10).status().code(), StatusCode::kNotFound);

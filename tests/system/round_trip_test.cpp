@@ -10,6 +10,7 @@
 #include "base/hash.h"
 #include "import/onnx/import.h"
 #include "passes/pipeline.h"
+#include "tests/zoo/structure.h"
 #include "zoo/zoo.h"
 
 namespace stoker {
@@ -51,11 +52,16 @@ void check(ImportedModel& model, const std::string& name) {
 
 TEST(RoundTrip, ZooNetworks) {
   for (const ZooEntry& entry : zoo_entries()) {
-    const auto bytes = zoo_model_bytes(entry.name);
+    auto model = import_structure(std::string(entry.name));
+    ASSERT_TRUE(model) << model.status().message();
+    check(*model, std::string(entry.name));
+  }
+  for (const char* name : {"lenet", "mobilenetv2"}) {
+    const auto bytes = zoo_model_bytes(name);
     ASSERT_TRUE(bytes);
     auto model = import_onnx_bytes(std::as_bytes(std::span(*bytes)), "");
     ASSERT_TRUE(model) << model.status().message();
-    check(*model, std::string(entry.name));
+    check(*model, name);
   }
 }
 
