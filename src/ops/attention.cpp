@@ -3,7 +3,7 @@
 // query head that joins the softmax without a value of its own. Outputs, as many as are asked for:
 // Y, present_key, present_value, qk_matmul_output.
 // A position that a mask rules out (-inf) has no part in the result, whatever it holds; a row
-// without any position is zero.
+// without any position is zero, or NaN, as a softmax alone has it, with `nan_rows`.
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/attention.h"
 
@@ -191,13 +191,18 @@ void load_cache(const EvalContext& c, const Sizes& s, int64_t b, int64_t h, Cach
 }
 
 // Scores to probabilities; positions with a bias of -inf get 0.
-void softmax_row(std::vector<double>& scores, const std::vector<double>& bias, const double* sink) {
+void softmax_row(std::vector<double>& scores, const std::vector<double>& bias, const double* sink,
+                 bool nan_rows) {
   double most = sink ? *sink : -kInfinity, sum = 0;
   bool any = false;
   for (size_t j = 0; j < scores.size(); ++j) {
     if (bias[j] == -kInfinity) continue;
     any = true;
     most = std::max(most, scores[j]);
+  }
+  if (!any && nan_rows) {
+    std::fill(scores.begin(), scores.end(), std::numeric_limits<double>::quiet_NaN());
+    return;
   }
   for (size_t j = 0; j < scores.size(); ++j) {
     scores[j] = !any || bias[j] == -kInfinity ? 0.0 : std::exp(scores[j] - most);
@@ -214,6 +219,7 @@ class Attention {
   Attention(const EvalContext& c, const Sizes& s) : c_(c), s_(s), bias_of_(c, s) {
     scale_ = c.attributes.get_float("scale", 1.0 / std::sqrt(static_cast<double>(s.head)));
     softcap_ = c.attributes.get_float("softcap", 0);
+    nan_rows_ = c.attributes.get_int("nan_rows", 0) != 0;
     mode_ = c.attributes.get_int("qk_matmul_output_mode", 0);
     if (c.has(kSinks)) sinks_ = to_doubles(c.inputs[kSinks]);
     q_strides_ = head_strides(c.inputs[kQuery], s.packed, s.head);
@@ -242,11 +248,11 @@ class Attention {
     bias_of_.row(b, h, l, bias_);
     for (int64_t j = 0; j < s_.total; ++j) scores_[j] += bias_[j];
     if (mode_ == 2) write_scores(b, h, l);
-    softmax_row(scores_, bias_, sinks_.empty() ? nullptr : &sinks_[h]);
+    softmax_row(scores_, bias_, sinks_.empty() ? nullptr : &sinks_[h], nan_rows_);
     if (mode_ == 3) write_scores(b, h, l);
     std::fill(sum_.begin(), sum_.end(), 0.0);
     for (int64_t j = 0; j < s_.total; ++j) {
-      if (bias_[j] == -kInfinity) continue;
+      if (bias_[j] == -kInfinity && scores_[j] == 0) continue;
       const double* values = cache.values.data() + j * s_.v_head;
       for (int64_t d = 0; d < s_.v_head; ++d) sum_[d] += scores_[j] * values[d];
     }
@@ -269,6 +275,7 @@ class Attention {
   Bias bias_of_;
   double scale_ = 1, softcap_ = 0;
   int64_t mode_ = 0;
+  bool nan_rows_ = false;
   Shape q_strides_, y_strides_;
   std::vector<double> sinks_, bias_, scores_, sum_;
 };
@@ -333,6 +340,7 @@ const Op op_attention = {
                    {"kv_num_heads", AttributeKind::kInt},
                    // Opset 23: a last extent of 1 of the mask repeats, others do not fall short.
                    {"mask_repeats", AttributeKind::kInt},
+                   {"nan_rows", AttributeKind::kInt},
                    {"q_num_heads", AttributeKind::kInt},
                    {"qk_matmul_output_mode", AttributeKind::kInt},
                    {"scale", AttributeKind::kFloat},
