@@ -112,6 +112,7 @@ static AttentionParams attention_params(const fb::Attention& from) {
   p.packed = from.packed();
   p.mask_repeats = from.mask_repeats();
   p.nan_rows = from.nan_rows();
+  p.masked_score = from.masked_score();
   return p;
 }
 

@@ -111,7 +111,7 @@ Offset<void> Encoder::params(const FallbackParams& p) {
 
 Offset<void> Encoder::params(const AttentionParams& p) {
   return fb::CreateAttention(b_, p.scale, p.softcap, p.q_heads, p.kv_heads, p.window, p.causal,
-                             p.packed, p.mask_repeats, p.nan_rows)
+                             p.packed, p.mask_repeats, p.nan_rows, p.masked_score)
       .Union();
 }
 

@@ -43,6 +43,7 @@ Result<LoweredStep> lower_attention(const Node& node) {
   params.window = params.causal ? std::max<int64_t>(0, attributes.get_int("window", 0)) : 0;
   params.softcap = attributes.get_float("softcap", 0);
   params.mask_repeats = attributes.get_int("mask_repeats", 0) != 0;
+  params.masked_score = attributes.get_float("masked_score", params.masked_score);
   params.nan_rows = attributes.get_int("nan_rows", 0) != 0;
   if (params.packed) {
     params.q_heads = attributes.get_int("q_num_heads", 0);

@@ -46,6 +46,8 @@ Status check_attention_types(const InferContext& c) {
   if (c.outputs.size() > 4) {
     return invalid_model("attention: {} outputs, expected at most 4", c.outputs.size());
   }
+  if (std::isnan(c.attributes.get_float("masked_score", 0)))
+    return invalid_model("attention: masked_score is NaN");
   return Status::ok();
 }
 
@@ -116,6 +118,7 @@ class Bias {
     causal_ = c.attributes.get_int("is_causal", 0) != 0;
     window_ = c.attributes.get_int("window", 0);
     repeats_ = c.attributes.get_int("mask_repeats", 0) != 0;
+    masked_score_ = c.attributes.get_float("masked_score", -kInfinity);
     if (c.has(kKvLengths)) lengths_ = to_ints(c.inputs[kKvLengths]);
     if (!c.has(kMask)) return;
     const TensorView& mask = c.inputs[kMask];
@@ -127,7 +130,9 @@ class Bias {
     load_ = load_double(mask.dtype);
   }
 
-  void row(int64_t b, int64_t h, int64_t l, std::vector<double>& bias) const {
+  // Also sets the scores that a mask replaces to 0, so that the bias alone is left of them.
+  void row(int64_t b, int64_t h, int64_t l, std::vector<double>& bias,
+           std::vector<double>& scores) const {
     const int64_t length = lengths_.empty() ? s_.total : lengths_[b];
     const int64_t offset = lengths_.empty() ? s_.past : length - s_.q_length;
     int64_t first = 0, last = std::min(s_.total, length);
@@ -144,7 +149,8 @@ class Bias {
     const int64_t row = b * strides_[0] + h * strides_[1] + l * strides_[2];
     for (int64_t j = first; j < last; ++j) {
       const double v = load_(mask.data, row + j * strides_[3]);
-      bias[j] = is_bool ? (v != 0 ? 0.0 : -kInfinity) : v;
+      bias[j] = is_bool ? (v != 0 ? 0.0 : masked_score_) : v;
+      if (is_bool && v == 0) scores[j] = 0;
     }
   }
 
@@ -152,6 +158,7 @@ class Bias {
   const EvalContext& c_;
   const Sizes& s_;
   bool causal_ = false, repeats_ = false;
+  double masked_score_ = 0;
   int64_t window_ = 0, width_ = 0;
   int64_t strides_[4] = {};
   LoadDouble load_ = nullptr;
@@ -245,7 +252,7 @@ class Attention {
       for (double& score : scores_) score = softcap_ * std::tanh(score / softcap_);
     }
     if (mode_ == 1) write_scores(b, h, l);
-    bias_of_.row(b, h, l, bias_);
+    bias_of_.row(b, h, l, bias_, scores_);
     for (int64_t j = 0; j < s_.total; ++j) scores_[j] += bias_[j];
     if (mode_ == 2) write_scores(b, h, l);
     softmax_row(scores_, bias_, sinks_.empty() ? nullptr : &sinks_[h], nan_rows_);
@@ -340,6 +347,8 @@ const Op op_attention = {
                    {"kv_num_heads", AttributeKind::kInt},
                    // Opset 23: a last extent of 1 of the mask repeats, others do not fall short.
                    {"mask_repeats", AttributeKind::kInt},
+                   // Scores where a bool mask is false, as `where` puts them; -inf rules out.
+                   {"masked_score", AttributeKind::kFloat},
                    {"nan_rows", AttributeKind::kInt},
                    {"q_num_heads", AttributeKind::kInt},
                    {"qk_matmul_output_mode", AttributeKind::kInt},

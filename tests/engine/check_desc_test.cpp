@@ -376,6 +376,7 @@ TEST(CheckDesc, AttentionRefusals) {
       {"scale", attention, [](Desc& d) { params<AttentionParams>(d).scale = HUGE_VAL; }},
       {"softcap", attention, [](Desc& d) { params<AttentionParams>(d).softcap = -1; }},
       {"softcap NaN", attention, [](Desc& d) { params<AttentionParams>(d).softcap = NAN; }},
+      {"masked score", attention, [](Desc& d) { params<AttentionParams>(d).masked_score = NAN; }},
       {"window", attention, [](Desc& d) { params<AttentionParams>(d).window = -1; }},
       {"window alone", attention, [](Desc& d) { params<AttentionParams>(d).causal = false; }},
   });

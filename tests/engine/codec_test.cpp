@@ -185,7 +185,8 @@ std::vector<Mutation> params_mutations() {
       [](auto& c) { params_of<AttentionParams>(c, 8).causal = false; },
       [](auto& c) { params_of<AttentionParams>(c, 8).packed = true; },
       [](auto& c) { params_of<AttentionParams>(c, 8).mask_repeats = true; },
-      [](auto& c) { params_of<AttentionParams>(c, 8).nan_rows = true; }};
+      [](auto& c) { params_of<AttentionParams>(c, 8).nan_rows = true; },
+      [](auto& c) { params_of<AttentionParams>(c, 8).masked_score = -1e9; }};
 }
 
 // Each change of one field changes the digest and survives the codec: no field is forgotten by

@@ -75,9 +75,9 @@ struct ParamsText {
     return fmt::format("fallback {} {}", p.op, text(p.attributes));
   }
   std::string operator()(const AttentionParams& p) const {
-    return fmt::format("attention {} {} {} {} {} {} {} {} {}", bits(p.scale), bits(p.softcap),
+    return fmt::format("attention {} {} {} {} {} {} {} {} {} {}", bits(p.scale), bits(p.softcap),
                        p.q_heads, p.kv_heads, p.window, p.causal, p.packed, p.mask_repeats,
-                       p.nan_rows);
+                       p.nan_rows, bits(p.masked_score));
   }
 };
 

@@ -121,6 +121,19 @@ TEST(Attention, MasksThatBroadcast) {
   }
 }
 
+// `where(mask, scores, number)`: rows without a true element are means of the values.
+TEST(Attention, MasksThatSetScores) {
+  for (const Shape4& s : shapes()) {
+    for (const double score : {-3.0, -1e4, -3.4028234663852886e38}) {
+      Desc desc =
+          with_mask(attention({.masked_score = score}, s), DType::kBool, {s.q_length, s.kv_length});
+      std::vector<Tensor> inputs = random_operands(desc);
+      std::fill_n(static_cast<uint8_t*>(inputs[3].data()), s.kv_length, uint8_t{0});
+      check(desc, inputs);
+    }
+  }
+}
+
 TEST(Attention, MasksThatFallShort) {
   for (const int64_t width : {int64_t{0}, int64_t{1}, int64_t{33}}) {
     const Shape4 s{1, 2, 2, 9, 50, 16, 16};

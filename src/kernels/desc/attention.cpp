@@ -54,6 +54,7 @@ FallbackParams attention_call(const AttentionParams& p) {
   call.attributes.set("is_causal", int64_t{p.causal});
   call.attributes.set("window", p.window);
   call.attributes.set("mask_repeats", int64_t{p.mask_repeats});
+  call.attributes.set("masked_score", p.masked_score);
   call.attributes.set("nan_rows", int64_t{p.nan_rows});
   if (p.packed) {
     call.attributes.set("q_num_heads", p.q_heads);
@@ -93,6 +94,7 @@ Status check_attention_static(const Desc& desc) {
   if (!std::isfinite(p.scale)) return invalid_argument("scale {} is not finite", p.scale);
   if (!std::isfinite(p.softcap) || p.softcap < 0)
     return invalid_argument("softcap {}, expected 0 or more", p.softcap);
+  if (std::isnan(p.masked_score)) return invalid_argument("masked_score is NaN");
   if (p.window < 0 || (p.window > 0 && !p.causal))
     return invalid_argument("window {} of an attention that is {}causal", p.window,
                             p.causal ? "" : "not ");

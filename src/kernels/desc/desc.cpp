@@ -83,8 +83,9 @@ struct ParamsText {
   std::string operator()(const GatherParams& p) const { return fmt::format("axis={}", p.axis); }
   std::string operator()(const AttentionParams& p) const {
     return fmt::format(
-        "scale={} cap={} heads={}/{} window={} causal={} packed={} repeats={} nan={}", p.scale,
-        p.softcap, p.q_heads, p.kv_heads, p.window, p.causal, p.packed, p.mask_repeats, p.nan_rows);
+        "scale={} cap={} heads={}/{} window={} causal={} packed={} repeats={} nan={} masked={}",
+        p.scale, p.softcap, p.q_heads, p.kv_heads, p.window, p.causal, p.packed, p.mask_repeats,
+        p.nan_rows, p.masked_score);
   }
   std::string operator()(const FallbackParams& p) const {
     std::string text = p.op + "{";

@@ -55,22 +55,27 @@ void plan_blocks(AttentionPlan& plan) {
   plan.tile_panels = tile_panels(TileKind::kF32, plan.block_rows);
 }
 
-// What is added to the score of position j; false: it is ruled out.
-bool bias_of(const AttentionPlan& plan, const void* mask, int64_t j, double* bias) {
-  *bias = 0;
-  if (!mask) return true;
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+// Is position j ruled out?
+bool ruled_out(const AttentionPlan& plan, const void* mask, int64_t j) {
+  if (!mask) return false;
   const int64_t at = j * plan.mask_strides[3];
-  if (plan.bool_mask) return static_cast<const uint8_t*>(mask)[at] != 0;
-  *bias = static_cast<const float*>(mask)[at];
-  return *bias != -std::numeric_limits<double>::infinity();
+  if (!plan.bool_mask) return static_cast<const float*>(mask)[at] == -kInfinity;
+  return plan.masked_score == -kInfinity && static_cast<const uint8_t*>(mask)[at] == 0;
 }
 
+// The score of a position that is not ruled out.
 double score_of(const AttentionPlan& plan, const AttentionRow& row, int64_t j) {
+  const int64_t at = j * plan.mask_strides[3];
+  if (row.mask && plan.bool_mask && static_cast<const uint8_t*>(row.mask)[at] == 0)
+    return plan.masked_score;
   const float* key = row.k + j * plan.k.row;
   double sum = 0;
   for (int64_t d = 0; d < plan.e.head; ++d) sum += static_cast<double>(row.q[d]) * key[d];
   sum *= plan.scale;
-  return plan.softcap > 0 ? plan.softcap * std::tanh(sum / plan.softcap) : sum;
+  if (plan.softcap > 0) sum = plan.softcap * std::tanh(sum / plan.softcap);
+  return row.mask && !plan.bool_mask ? sum + static_cast<const float*>(row.mask)[at] : sum;
 }
 
 }  // namespace
@@ -87,6 +92,7 @@ AttentionPlan plan_attention(const Desc& desc, bool shared) {
   const AttentionExtents& e = plan.e;
   plan.scale = static_cast<float>(p.scale);
   plan.softcap = static_cast<float>(p.softcap);
+  plan.masked_score = static_cast<float>(p.masked_score);
   plan.window = p.window;
   plan.causal = p.causal;
   plan.nan_rows = p.nan_rows;
@@ -105,23 +111,22 @@ AttentionPlan plan_attention(const Desc& desc, bool shared) {
 }
 
 bool attention_row_is_empty(const AttentionPlan& plan, const AttentionRow& row) {
-  double bias = 0;
   for (int64_t j = row.first; j < row.last; ++j) {
-    if (bias_of(plan, row.mask, j, &bias)) return false;
+    if (!ruled_out(plan, row.mask, j)) return false;
   }
   return true;
 }
 
 void attention_row_in_double(const AttentionPlan& plan, const AttentionRow& row, double* sums,
                              float* y) {
-  double most = -std::numeric_limits<double>::infinity(), total = 0, bias = 0;
+  double most = -kInfinity, total = 0;
   for (int64_t j = row.first; j < row.last; ++j) {
-    if (bias_of(plan, row.mask, j, &bias)) most = std::max(most, score_of(plan, row, j) + bias);
+    if (!ruled_out(plan, row.mask, j)) most = std::max(most, score_of(plan, row, j));
   }
   std::fill(sums, sums + plan.e.v_head, 0.0);
   for (int64_t j = row.first; j < row.last; ++j) {
-    if (!bias_of(plan, row.mask, j, &bias)) continue;
-    const double p = std::exp(score_of(plan, row, j) + bias - most);
+    if (ruled_out(plan, row.mask, j)) continue;
+    const double p = std::exp(score_of(plan, row, j) - most);
     const float* value = row.v + j * plan.v.row;
     total += p;
     for (int64_t d = 0; d < plan.e.v_head; ++d) sums[d] += p * value[d];

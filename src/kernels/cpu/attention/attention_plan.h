@@ -21,7 +21,7 @@ struct HeadStrides {
 
 struct AttentionPlan {
   AttentionExtents e;
-  float scale = 1, softcap = 0;
+  float scale = 1, softcap = 0, masked_score = 0;
   int64_t window = 0;
   bool causal = false, nan_rows = false, shared = false;
   HeadStrides q, k, v, y;

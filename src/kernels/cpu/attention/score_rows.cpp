@@ -42,13 +42,17 @@ void softcap(float scale, float cap, int64_t n, float* x) {
 
 // Elements of the mask `step` apart; 0: one for all.
 template <class T>
-void masked(const T* mask, int64_t step, float scale, int64_t n, float* x) {
-  for (int64_t j = 0; j < n; ++j) {
-    const T m = mask[j * step];
+void masked(const T* mask, int64_t step, float scale, float instead, int64_t n, float* x) {
+  const auto one = [&](int64_t j, T m) {
     if constexpr (std::is_same_v<T, float>)
       x[j] = m == kMinusInfinity ? m : x[j] * scale + m;
     else
-      x[j] = m != 0 ? x[j] * scale : kMinusInfinity;
+      x[j] = m != 0 ? x[j] * scale : instead;
+  };
+  if (step == 1) {  // a loop of its own, which the compiler vectorises
+    for (int64_t j = 0; j < n; ++j) one(j, mask[j]);
+  } else {
+    for (int64_t j = 0; j < n; ++j) one(j, mask[j * step]);
   }
 }
 
@@ -82,10 +86,10 @@ float finish_scores(const AttentionPlan& plan, const void* mask, int64_t positio
     const int64_t step = plan.mask_strides[3], at = position * step;
     if (plan.bool_mask) {
       const auto* allowed = static_cast<const uint8_t*>(mask) + at;
-      step == 1 ? masked(allowed, 1, scale, n, scores) : masked(allowed, step, scale, n, scores);
+      masked(allowed, step, scale, plan.masked_score, n, scores);
     } else {
       const auto* added = static_cast<const float*>(mask) + at;
-      step == 1 ? masked(added, 1, scale, n, scores) : masked(added, step, scale, n, scores);
+      masked(added, step, scale, 0, n, scores);
     }
     scale = 1;
   }
