@@ -101,6 +101,21 @@ PoolParams Decoder::pool_params(const fb::Pool& from) {
   return p;
 }
 
+static AttentionParams attention_params(const fb::Attention& from) {
+  AttentionParams p;
+  p.scale = from.scale();
+  p.softcap = from.softcap();
+  p.q_heads = from.q_heads();
+  p.kv_heads = from.kv_heads();
+  p.window = from.window();
+  p.causal = from.causal();
+  p.packed = from.packed();
+  p.mask_repeats = from.mask_repeats();
+  p.nan_rows = from.nan_rows();
+  p.masked_score = from.masked_score();
+  return p;
+}
+
 Params Decoder::params(const fb::Step& s) {
   if (s.params()) {
     switch (s.params_type()) {
@@ -124,6 +139,7 @@ Params Decoder::params(const fb::Step& s) {
         const fb::Fallback& f = *s.params_as_Fallback();
         return FallbackParams{text(f.op()), attributes(f.attributes())};
       }
+      case fb::Params::Attention: return attention_params(*s.params_as_Attention());
       case fb::Params::NONE: break;
     }
   }

@@ -109,4 +109,10 @@ Offset<void> Encoder::params(const FallbackParams& p) {
   return fb::CreateFallback(b_, op, list).Union();
 }
 
+Offset<void> Encoder::params(const AttentionParams& p) {
+  return fb::CreateAttention(b_, p.scale, p.softcap, p.q_heads, p.kv_heads, p.window, p.causal,
+                             p.packed, p.mask_repeats, p.nan_rows, p.masked_score)
+      .Union();
+}
+
 }  // namespace stoker::engine

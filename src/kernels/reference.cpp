@@ -6,6 +6,7 @@
 #include <array>
 
 #include "base/numeric.h"
+#include "kernels/desc/attention.h"
 #include "kernels/reference_move.h"
 #include "kernels/reference_parts.h"
 #include "kernels/region_interpreter.h"
@@ -141,15 +142,19 @@ Status launch_gather(const Launch& l) {
                                     : reference_gather(*l.desc, l.inputs, l.outputs[0]);
 }
 
-Status launch_fallback(const Launch& l) {
+Status launch_op(const Launch& l, const FallbackParams& p) {
   if (l.unit_begin >= l.unit_end) return Status::ok();
-  const auto& p = l.desc->as<FallbackParams>();
   std::vector<TensorView> inputs, outputs;
   for (size_t k = 0; k < l.desc->inputs.size(); ++k)
     inputs.push_back(buffer_view(l.desc->inputs[k], l.inputs[k]));
   for (size_t k = 0; k < l.desc->outputs.size(); ++k)
     outputs.push_back(buffer_view(l.desc->outputs[k], l.outputs[k]));
   return evaluate_reference(p.op, p.attributes, inputs, outputs, {});
+}
+
+Status launch_fallback(const Launch& l) { return launch_op(l, l.desc->as<FallbackParams>()); }
+Status launch_attention(const Launch& l) {
+  return launch_op(l, attention_call(l.desc->as<AttentionParams>()));
 }
 
 Tactic reference(const char* name, Family family, Status (*supports)(const Desc&),
@@ -174,6 +179,7 @@ std::span<const Tactic> reference_tactics() {
       reference("copy_reference", Family::kCopy, supports_moves, launch_copy),
       reference("gather_reference", Family::kGather, supports_moves, launch_gather),
       reference("fallback_reference", Family::kFallback, supports_fallback, launch_fallback),
+      reference("attention_reference", Family::kAttention, supports_numbers, launch_attention),
   };
   return tactics;
 }

@@ -1,6 +1,7 @@
 // The oracle by elements.
 // SPDX-License-Identifier: Apache-2.0
 #include "base/numeric.h"
+#include "kernels/desc/attention.h"
 #include "kernels/reference.h"
 #include "kernels/reference_move.h"
 #include "kernels/reference_parts.h"
@@ -31,9 +32,9 @@ Result<std::vector<double>> moved_elements(const Desc& desc, const void* const* 
   return result;
 }
 
-Result<std::vector<double>> fallback_elements(const Desc& desc, const void* const* inputs,
-                                              int output, std::span<const int64_t> wanted) {
-  const auto& p = desc.as<FallbackParams>();
+Result<std::vector<double>> op_elements(const Desc& desc, const FallbackParams& p,
+                                        const void* const* inputs, int output,
+                                        std::span<const int64_t> wanted) {
   std::vector<Tensor> keep;
   std::vector<TensorView> in, out;
   for (size_t k = 0; k < desc.inputs.size(); ++k) {
@@ -88,7 +89,10 @@ Result<std::vector<double>> reference_elements(const Desc& desc, const void* con
     }
     case Family::kCopy:
     case Family::kGather: return moved_elements(desc, inputs, wanted);
-    case Family::kFallback: return fallback_elements(desc, inputs, output, wanted);
+    case Family::kFallback:
+      return op_elements(desc, desc.as<FallbackParams>(), inputs, output, wanted);
+    case Family::kAttention:
+      return op_elements(desc, attention_call(desc.as<AttentionParams>()), inputs, output, wanted);
     case Family::kGemm:
     case Family::kConv:
     case Family::kPool: break;

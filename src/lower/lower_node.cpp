@@ -78,7 +78,7 @@ Result<LoweredStep> lower_single(const Node& node) {
   if (group.anchor || is_region_op(node)) {
     if (auto step = lower_group(group)) return step;
   }
-  for (const auto rule : {lower_pool, lower_copy, lower_gather}) {
+  for (const auto rule : {lower_pool, lower_copy, lower_gather, lower_attention}) {
     if (auto step = rule(node)) return step;
   }
   return lower_fallback(node);
@@ -98,6 +98,7 @@ std::string_view usual_family(const Op& op) {
   if (find_region_rule(op.name)) return "region";
   if (stands_in(kPools, op.name)) return "pool";
   if (stands_in(kCopies, op.name)) return "copy";
+  if (op.name == "attention") return "attention";
   return op.name == "gather" ? "gather" : "reference";
 }
 

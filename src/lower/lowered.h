@@ -55,6 +55,7 @@ Result<LoweredStep> lower_region(const NodeGroup& group);
 Result<LoweredStep> lower_pool(const Node& node);
 Result<LoweredStep> lower_copy(const Node& node);
 Result<LoweredStep> lower_gather(const Node& node);
+Result<LoweredStep> lower_attention(const Node& node);
 Result<LoweredStep> lower_fallback(const Node& node);
 
 // Helpers shared by the rules.

@@ -3,7 +3,7 @@
 // query head that joins the softmax without a value of its own. Outputs, as many as are asked for:
 // Y, present_key, present_value, qk_matmul_output.
 // A position that a mask rules out (-inf) has no part in the result, whatever it holds; a row
-// without any position is zero.
+// without any position is zero, or NaN, as a softmax alone has it, with `nan_rows`.
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/attention.h"
 
@@ -46,6 +46,8 @@ Status check_attention_types(const InferContext& c) {
   if (c.outputs.size() > 4) {
     return invalid_model("attention: {} outputs, expected at most 4", c.outputs.size());
   }
+  if (std::isnan(c.attributes.get_float("masked_score", 0)))
+    return invalid_model("attention: masked_score is NaN");
   return Status::ok();
 }
 
@@ -116,6 +118,7 @@ class Bias {
     causal_ = c.attributes.get_int("is_causal", 0) != 0;
     window_ = c.attributes.get_int("window", 0);
     repeats_ = c.attributes.get_int("mask_repeats", 0) != 0;
+    masked_score_ = c.attributes.get_float("masked_score", -kInfinity);
     if (c.has(kKvLengths)) lengths_ = to_ints(c.inputs[kKvLengths]);
     if (!c.has(kMask)) return;
     const TensorView& mask = c.inputs[kMask];
@@ -127,7 +130,9 @@ class Bias {
     load_ = load_double(mask.dtype);
   }
 
-  void row(int64_t b, int64_t h, int64_t l, std::vector<double>& bias) const {
+  // Also sets the scores that a mask replaces to 0, so that the bias alone is left of them.
+  void row(int64_t b, int64_t h, int64_t l, std::vector<double>& bias,
+           std::vector<double>& scores) const {
     const int64_t length = lengths_.empty() ? s_.total : lengths_[b];
     const int64_t offset = lengths_.empty() ? s_.past : length - s_.q_length;
     int64_t first = 0, last = std::min(s_.total, length);
@@ -144,7 +149,8 @@ class Bias {
     const int64_t row = b * strides_[0] + h * strides_[1] + l * strides_[2];
     for (int64_t j = first; j < last; ++j) {
       const double v = load_(mask.data, row + j * strides_[3]);
-      bias[j] = is_bool ? (v != 0 ? 0.0 : -kInfinity) : v;
+      bias[j] = is_bool ? (v != 0 ? 0.0 : masked_score_) : v;
+      if (is_bool && v == 0) scores[j] = 0;
     }
   }
 
@@ -152,6 +158,7 @@ class Bias {
   const EvalContext& c_;
   const Sizes& s_;
   bool causal_ = false, repeats_ = false;
+  double masked_score_ = 0;
   int64_t window_ = 0, width_ = 0;
   int64_t strides_[4] = {};
   LoadDouble load_ = nullptr;
@@ -191,13 +198,18 @@ void load_cache(const EvalContext& c, const Sizes& s, int64_t b, int64_t h, Cach
 }
 
 // Scores to probabilities; positions with a bias of -inf get 0.
-void softmax_row(std::vector<double>& scores, const std::vector<double>& bias, const double* sink) {
+void softmax_row(std::vector<double>& scores, const std::vector<double>& bias, const double* sink,
+                 bool nan_rows) {
   double most = sink ? *sink : -kInfinity, sum = 0;
   bool any = false;
   for (size_t j = 0; j < scores.size(); ++j) {
     if (bias[j] == -kInfinity) continue;
     any = true;
     most = std::max(most, scores[j]);
+  }
+  if (!any && nan_rows) {
+    std::fill(scores.begin(), scores.end(), std::numeric_limits<double>::quiet_NaN());
+    return;
   }
   for (size_t j = 0; j < scores.size(); ++j) {
     scores[j] = !any || bias[j] == -kInfinity ? 0.0 : std::exp(scores[j] - most);
@@ -214,6 +226,7 @@ class Attention {
   Attention(const EvalContext& c, const Sizes& s) : c_(c), s_(s), bias_of_(c, s) {
     scale_ = c.attributes.get_float("scale", 1.0 / std::sqrt(static_cast<double>(s.head)));
     softcap_ = c.attributes.get_float("softcap", 0);
+    nan_rows_ = c.attributes.get_int("nan_rows", 0) != 0;
     mode_ = c.attributes.get_int("qk_matmul_output_mode", 0);
     if (c.has(kSinks)) sinks_ = to_doubles(c.inputs[kSinks]);
     q_strides_ = head_strides(c.inputs[kQuery], s.packed, s.head);
@@ -239,14 +252,14 @@ class Attention {
       for (double& score : scores_) score = softcap_ * std::tanh(score / softcap_);
     }
     if (mode_ == 1) write_scores(b, h, l);
-    bias_of_.row(b, h, l, bias_);
+    bias_of_.row(b, h, l, bias_, scores_);
     for (int64_t j = 0; j < s_.total; ++j) scores_[j] += bias_[j];
     if (mode_ == 2) write_scores(b, h, l);
-    softmax_row(scores_, bias_, sinks_.empty() ? nullptr : &sinks_[h]);
+    softmax_row(scores_, bias_, sinks_.empty() ? nullptr : &sinks_[h], nan_rows_);
     if (mode_ == 3) write_scores(b, h, l);
     std::fill(sum_.begin(), sum_.end(), 0.0);
     for (int64_t j = 0; j < s_.total; ++j) {
-      if (bias_[j] == -kInfinity) continue;
+      if (bias_[j] == -kInfinity && scores_[j] == 0) continue;
       const double* values = cache.values.data() + j * s_.v_head;
       for (int64_t d = 0; d < s_.v_head; ++d) sum_[d] += scores_[j] * values[d];
     }
@@ -269,6 +282,7 @@ class Attention {
   Bias bias_of_;
   double scale_ = 1, softcap_ = 0;
   int64_t mode_ = 0;
+  bool nan_rows_ = false;
   Shape q_strides_, y_strides_;
   std::vector<double> sinks_, bias_, scores_, sum_;
 };
@@ -333,6 +347,9 @@ const Op op_attention = {
                    {"kv_num_heads", AttributeKind::kInt},
                    // Opset 23: a last extent of 1 of the mask repeats, others do not fall short.
                    {"mask_repeats", AttributeKind::kInt},
+                   // Scores where a bool mask is false, as `where` puts them; -inf rules out.
+                   {"masked_score", AttributeKind::kFloat},
+                   {"nan_rows", AttributeKind::kInt},
                    {"q_num_heads", AttributeKind::kInt},
                    {"qk_matmul_output_mode", AttributeKind::kInt},
                    {"scale", AttributeKind::kFloat},

@@ -120,6 +120,13 @@ bool rounds_inside(const Node& last, const std::vector<Value*>& inputs) {
 Result<bool> replace_expression(Graph& graph, Node* last, std::string_view op_name,
                                 std::vector<Value*> inputs, Attributes attributes) {
   if (rounds_inside(*last, inputs)) return false;
+  STOKER_TRY(
+      absorb_expression(graph, last, op_name, std::move(inputs), std::move(attributes)).status());
+  return true;
+}
+
+Result<Node*> absorb_expression(Graph& graph, Node* last, std::string_view op_name,
+                                std::vector<Value*> inputs, Attributes attributes) {
   STOKER_ASSIGN(Node * fresh, replace_with_node(graph, last->outputs[0], *find_op(op_name),
                                                 std::move(inputs), std::move(attributes), {}));
   std::vector<const Node*> dead{last};
@@ -139,7 +146,7 @@ Result<bool> replace_expression(Graph& graph, Node* last, std::string_view op_na
     }
   }
   for (size_t i = dead.size(); i-- > 0;) append_origins(fresh, *dead[i]);
-  return true;
+  return fresh;
 }
 
 Result<Node*> insert_node(Graph& graph, Node* before, std::string_view op_name,

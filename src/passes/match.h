@@ -42,6 +42,10 @@ Result<Node*> replace_with_node(Graph& graph, Value* old, const Op& op, std::vec
 Result<bool> replace_expression(Graph& graph, Node* last, std::string_view op,
                                 std::vector<Value*> inputs, Attributes attributes = {});
 
+// The same for a caller who knows that nothing inside rounds: always done, and the node comes back.
+Result<Node*> absorb_expression(Graph& graph, Node* last, std::string_view op,
+                                std::vector<Value*> inputs, Attributes attributes);
+
 // A new node before `before`, inferred.
 Result<Node*> insert_node(Graph& graph, Node* before, std::string_view op,
                           std::vector<Value*> inputs, Attributes attributes = {},

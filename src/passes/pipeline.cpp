@@ -27,6 +27,7 @@ namespace stoker {
   PASS(fold_constants, disable_passes)          \
   PASS(clip, disable_passes)                    \
   PASS(softmax, disable_passes)                 \
+  PASS(attention, disable_passes)               \
   PASS(layer_norm, disable_passes)              \
   PASS(rms_norm, disable_passes)                \
   PASS(gelu, disable_passes)                    \

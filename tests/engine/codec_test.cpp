@@ -176,7 +176,17 @@ std::vector<Mutation> params_mutations() {
       },
       [](auto& c) {
         params_of<FallbackParams>(c, 7).attributes.set("texts", *Tensor::from_strings({1}, {"z"}));
-      }};
+      },
+      [](auto& c) { params_of<AttentionParams>(c, 8).scale = 1; },
+      [](auto& c) { params_of<AttentionParams>(c, 8).softcap = 0; },
+      [](auto& c) { params_of<AttentionParams>(c, 8).q_heads = 4; },
+      [](auto& c) { params_of<AttentionParams>(c, 8).kv_heads = 2; },
+      [](auto& c) { params_of<AttentionParams>(c, 8).window = 0; },
+      [](auto& c) { params_of<AttentionParams>(c, 8).causal = false; },
+      [](auto& c) { params_of<AttentionParams>(c, 8).packed = true; },
+      [](auto& c) { params_of<AttentionParams>(c, 8).mask_repeats = true; },
+      [](auto& c) { params_of<AttentionParams>(c, 8).nan_rows = true; },
+      [](auto& c) { params_of<AttentionParams>(c, 8).masked_score = -1e9; }};
 }
 
 // Each change of one field changes the digest and survives the codec: no field is forgotten by

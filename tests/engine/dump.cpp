@@ -74,6 +74,11 @@ struct ParamsText {
   std::string operator()(const FallbackParams& p) const {
     return fmt::format("fallback {} {}", p.op, text(p.attributes));
   }
+  std::string operator()(const AttentionParams& p) const {
+    return fmt::format("attention {} {} {} {} {} {} {} {} {} {}", bits(p.scale), bits(p.softcap),
+                       p.q_heads, p.kv_heads, p.window, p.causal, p.packed, p.mask_repeats,
+                       p.nan_rows, bits(p.masked_score));
+  }
 };
 
 std::string text(const PlanTensor& t) {

@@ -63,6 +63,13 @@ Case gather(std::vector<int64_t> x, int64_t count) {
   return {"gather", Desc{GatherParams{0}, {f32(std::move(x)), {DType::kI64, {count}}}, {f32(y)}}};
 }
 
+Case attention(std::vector<int64_t> q, std::vector<int64_t> kv, std::vector<int64_t> mask) {
+  AttentionParams params;
+  params.scale = 0.25;
+  return {"attention",
+          Desc{params, {f32(q), f32(kv), f32(kv), f32(std::move(mask))}, {f32(std::move(q))}}};
+}
+
 // One unary operation over all elements.
 Case region(RegionOp op, std::vector<int64_t> dims) {
   RegionParams params;
@@ -94,6 +101,8 @@ std::vector<Case> cases() {
       copy({3, 17, 4}, {0, 1, 2}),
       copy({3, 17, 4}, {2, 0, 1}),
       gather({6, 21}, 9),
+      attention({2, 4, 9, 16}, {2, 2, 35, 16}, {9, 35}),
+      attention({1, 3, 1, 20}, {1, 3, 70, 20}, {1, 70}),
       region(RegionOp::kNeg, {3, 37}),
       region(RegionOp::kAbs, {2, 19, 5, 3}),
   };

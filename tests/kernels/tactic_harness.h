@@ -146,9 +146,9 @@ struct RunResult {
 };
 
 // Chooses packings as the tactic wants, packs, prepares and launches; every phase cut into
-// `pieces`.
+// `pieces`. `choice` is the position of the config in the tactic's list.
 inline RunResult run_tactic(const Tactic& tactic, Desc desc, const std::vector<Tensor>& inputs,
-                            int pieces) {
+                            int pieces, size_t choice = 0) {
   std::vector<Buffer> buffers;
   for (size_t i = 0; i < inputs.size(); ++i) {
     const Packing packing =
@@ -164,7 +164,7 @@ inline RunResult run_tactic(const Tactic& tactic, Desc desc, const std::vector<T
   }
   if (const Status status = check_desc(desc); !status) return {status.at("check_desc"), Buffer()};
   if (const Status status = tactic.supports(desc); !status) return {status, Buffer()};
-  const Config config = configs_of(tactic, desc).front();
+  const Config config = configs_of(tactic, desc).at(choice);
   const auto prepared = tactic.prepare ? tactic.prepare(desc, config) : nullptr;
   const Workspace need = tactic.workspace ? tactic.workspace(desc, config) : Workspace{};
   const Buffer shared(need.shared_bytes, 0xee);

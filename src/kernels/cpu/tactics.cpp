@@ -21,6 +21,7 @@ extern const Tactic pool_c16;
 extern const Tactic pool_plain;
 extern const Tactic copy_plain;
 extern const Tactic gather_rows;
+extern const Tactic attention_f32;
 
 }  // namespace cpu
 
@@ -41,6 +42,7 @@ std::span<const Tactic> STOKER_CONCAT(cpu_tactics_, STOKER_ISA)() {
       cpu::pool_plain,
       cpu::copy_plain,
       cpu::gather_rows,
+      cpu::attention_f32,
   };
   // clang-format on
   return kTactics;

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "base/status.h"
+#include "kernels/desc/attention.h"
 #include "stoker/tensor.h"
 
 namespace stoker {
@@ -283,6 +284,12 @@ Status check_family(const Desc& desc, const GatherParams& params) {
   expected.insert(expected.end(), indices.begin(), indices.end());
   expected.insert(expected.end(), data.begin() + params.axis + 1, data.end());
   return expect_dims("the output", desc.outputs[0].dims, expected);
+}
+
+Status check_family(const Desc& desc, const AttentionParams&) {
+  STOKER_TRY(check_attention(desc));
+  const AttentionExtents e = attention_extents(desc);
+  return check_extents({e.batch, e.q_heads, e.q_length, e.kv_length}, false).at("the scores");
 }
 
 Status check_family(const Desc&, const FallbackParams&) { return Status::ok(); }

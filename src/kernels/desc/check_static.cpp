@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "base/status.h"
+#include "kernels/desc/attention.h"
 #include "kernels/desc/check.h"
 
 namespace stoker {
@@ -354,6 +355,10 @@ Status check_family(const Desc& desc, const GatherParams& params) {
     if (operand->layout != Layout::kPlain) return invalid_argument("operands must be plain");
   }
   return Status::ok();
+}
+
+Status check_family(const Desc& desc, const AttentionParams&) {
+  return check_attention_static(desc);
 }
 
 Status check_family(const Desc&, const FallbackParams& params) {

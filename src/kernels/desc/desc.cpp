@@ -7,6 +7,7 @@
 
 #include "base/hash.h"
 #include "base/status.h"
+#include "kernels/desc/attention.h"
 
 namespace stoker {
 namespace {
@@ -80,6 +81,12 @@ struct ParamsText {
                        list_text(p.starts), list_text(p.steps), p.concat_axis);
   }
   std::string operator()(const GatherParams& p) const { return fmt::format("axis={}", p.axis); }
+  std::string operator()(const AttentionParams& p) const {
+    return fmt::format(
+        "scale={} cap={} heads={}/{} window={} causal={} packed={} repeats={} nan={} masked={}",
+        p.scale, p.softcap, p.q_heads, p.kv_heads, p.window, p.causal, p.packed, p.mask_repeats,
+        p.nan_rows, p.masked_score);
+  }
   std::string operator()(const FallbackParams& p) const {
     std::string text = p.op + "{";
     for (const auto& [name, value] : p.attributes.all()) {
@@ -134,6 +141,12 @@ double desc_flops(const Desc& desc) {
     case Family::kCopy:
     case Family::kGather: return 0;
     case Family::kFallback: return points;
+    case Family::kAttention: {
+      const AttentionExtents e = attention_extents(desc);
+      const double scores = static_cast<double>(e.batch) * static_cast<double>(e.q_heads) *
+                            static_cast<double>(e.q_length) * static_cast<double>(e.kv_length);
+      return 2 * scores * static_cast<double>(e.head + e.v_head);
+    }
   }
   return 0;
 }
@@ -153,6 +166,7 @@ const char* family_name(Family family) {
     case Family::kCopy: return "copy";
     case Family::kGather: return "gather";
     case Family::kFallback: return "fallback";
+    case Family::kAttention: return "attention";
   }
   return "?";
 }

@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <limits>
 #include <variant>
 
 #include "base/attributes.h"
@@ -76,8 +77,25 @@ struct FallbackParams {
   Attributes attributes;
 };
 
+// Y = softmax(softcap(scale * Q K^T) + mask) V, of each head. Operands: Q [batch, heads, q, head],
+// K [batch, kv heads, kv, head], V [batch, kv heads, kv, value head], then optionally a mask that
+// broadcasts to [batch, heads, q, kv]: bool (false rules out) or numbers that are added (-inf rules
+// out; a bool mask instead sets the score to a finite masked_score). What is ruled out has no part
+// in the result, whatever it holds. Packed: Q, K, V and Y are [batch, length, heads * head]. Query
+// heads share the key heads in equal groups.
+struct AttentionParams {
+  double scale = 1, softcap = 0;        // softcap 0: none
+  int64_t q_heads = 0, kv_heads = 0;    // of packed operands; otherwise 0: the operands tell
+  int64_t window = 0;                   // causal: so many positions at most; 0: all
+  bool causal = false, packed = false;  // causal: query i sees positions up to i
+  bool mask_repeats = false;            // a last extent of 1 repeats; otherwise it may fall short
+  double masked_score = -std::numeric_limits<double>::infinity();
+  bool nan_rows = false;  // a row that is ruled out whole: NaN, otherwise 0
+};
+
+// The kinds come in the order of Family, which files know by its numbers: append only.
 using Params = std::variant<GemmParams, ConvParams, RegionParams, PoolParams, CopyParams,
-                            GatherParams, FallbackParams>;
+                            GatherParams, FallbackParams, AttentionParams>;
 
 enum class Family : uint8_t {
   kGemm,
@@ -86,9 +104,10 @@ enum class Family : uint8_t {
   kPool,
   kCopy,
   kGather,
-  kFallback
+  kFallback,
+  kAttention
 };  // index of Params
-inline constexpr int kFamilyCount = 7;
+inline constexpr int kFamilyCount = 8;
 const char* family_name(Family family);
 
 struct Desc {

@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/cpu/gemm/gemm_plan.h"
 
-#include "kernels/cpu/simd.h"
+#include "kernels/cpu/gemm/pack.h"
 
 namespace stoker::cpu {
 namespace {
@@ -78,26 +78,6 @@ void copy_rows(const GemmPlan& plan, const uint8_t* a, int64_t row, int64_t rows
       std::copy_n(a + (row + r) * plan.k, plan.k, line);
     }
     std::fill(line + plan.k, line + padded, uint8_t{0});
-  }
-}
-
-// Columns of B that lie along K, 4 x 4 elements at a time.
-void pack_transposed(const GemmPlan& plan, const float* from, int64_t width, float* to) {
-  int64_t k = 0;
-  for (; width == 16 && k + 4 <= plan.k; k += 4) {
-    for (int64_t j = 0; j < 16; j += 4) {
-      const float* p = from + j * plan.k + k;
-      __m128 r0 = _mm_loadu_ps(p), r1 = _mm_loadu_ps(p + plan.k);
-      __m128 r2 = _mm_loadu_ps(p + 2 * plan.k), r3 = _mm_loadu_ps(p + 3 * plan.k);
-      _MM_TRANSPOSE4_PS(r0, r1, r2, r3);
-      _mm_storeu_ps(to + k * 16 + j, r0);
-      _mm_storeu_ps(to + k * 16 + 16 + j, r1);
-      _mm_storeu_ps(to + k * 16 + 32 + j, r2);
-      _mm_storeu_ps(to + k * 16 + 48 + j, r3);
-    }
-  }
-  for (; k < plan.k; ++k) {
-    for (int64_t j = 0; j < width; ++j) to[k * 16 + j] = from[j * plan.k + k];
   }
 }
 
@@ -276,7 +256,7 @@ void gemm_pack_unit(const GemmPlan& plan, const void* b, std::byte* packed, int6
     float* to = reinterpret_cast<float*>(panel);
     if (width < 16) std::fill(to, to + plan.k * 16, 0.0f);
     if (plan.transpose_b) {
-      pack_transposed(plan, from, width, to);
+      pack_transposed(from, plan.k, width, plan.k, to);
     } else {
       for (int64_t k = 0; k < plan.k; ++k) std::copy_n(from + k * plan.n, width, to + k * 16);
     }
