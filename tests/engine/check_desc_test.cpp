@@ -3,16 +3,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/desc/check.h"
 
-#include <gtest/gtest.h>
-
-#include <cmath>
-#include <functional>
+#include "tests/engine/refusals.h"
 
 namespace stoker {
 namespace {
 
-TensorDesc plain(DType dtype, std::vector<int64_t> dims) { return {dtype, std::move(dims)}; }
-TensorDesc f32(std::vector<int64_t> dims) { return plain(DType::kF32, std::move(dims)); }
+using test::expect_refused;
+using test::f32;
+using test::params;
+using test::plain;
 
 RegionOperand identity(int rank) {
   RegionOperand map;
@@ -86,20 +85,6 @@ Desc concat() { return {CopyParams{{0, 1}, {}, {}, 1}, {f32({2, 3}), f32({2, 4})
 Desc gather() {
   return {GatherParams{1}, {f32({2, 9, 3}), plain(DType::kI64, {4, 5})}, {f32({2, 4, 5, 3})}};
 }
-Desc attention() {
-  AttentionParams p;
-  p.window = 4;
-  p.causal = true;
-  return {p,
-          {f32({2, 6, 5, 8}), f32({2, 3, 7, 8}), f32({2, 3, 7, 4}), plain(DType::kBool, {6, 1, 7})},
-          {f32({2, 6, 5, 4})}};
-}
-Desc packed_attention() {
-  AttentionParams p;
-  p.packed = true;
-  p.q_heads = 6, p.kv_heads = 3;
-  return {p, {f32({2, 5, 48}), f32({2, 7, 24}), f32({2, 7, 12}), f32({5, 6})}, {f32({2, 5, 24})}};
-}
 Desc fallback() {
   return {FallbackParams{"op", {}}, {f32({2}), TensorDesc{}}, {plain(DType::kString, {2})}};
 }
@@ -115,8 +100,6 @@ TEST(CheckDesc, SoundDescsPass) {
                                                  {"copy", copy()},
                                                  {"concat", concat()},
                                                  {"gather", gather()},
-                                                 {"attention", attention()},
-                                                 {"packed_attention", packed_attention()},
                                                  {"fallback", fallback()}}) {
     const Status status = check_desc(desc);
     EXPECT_TRUE(status.is_ok()) << name << ": " << status.message();
@@ -130,27 +113,6 @@ TEST(CheckDesc, EmptyExtentsPass) {
   EXPECT_TRUE(check_desc(d).is_ok());
   d = {GatherParams{0}, {f32({0, 3}), plain(DType::kI32, {0})}, {f32({0, 3})}};
   EXPECT_TRUE(check_desc(d).is_ok());
-}
-
-template <class T>
-T& params(Desc& d) {
-  return std::get<T>(d.params);
-}
-
-struct Case {
-  const char* name;
-  std::function<Desc()> make;
-  std::function<void(Desc&)> change;
-};
-
-void expect_refused(const std::vector<Case>& cases) {
-  for (const Case& test_case : cases) {
-    Desc desc = test_case.make();
-    test_case.change(desc);
-    const Status status = check_desc(desc);
-    EXPECT_FALSE(status.is_ok()) << test_case.name;
-    EXPECT_FALSE(status.message().empty()) << test_case.name;
-  }
 }
 
 TEST(CheckDesc, OperandRefusals) {
@@ -308,77 +270,6 @@ TEST(CheckDesc, RegionRefusals) {
        [](Desc& d) {
          params<RegionParams>(d).program.instructions.resize(5000, {RegionOp::kConstant});
        }},
-  });
-}
-
-TEST(CheckDesc, AttentionRefusals) {
-  expect_refused({
-      {"inputs", attention, [](Desc& d) { d.inputs.resize(2); }},
-      {"more inputs", attention, [](Desc& d) { d.inputs.push_back(d.inputs[0]); }},
-      {"outputs", attention, [](Desc& d) { d.outputs.push_back(d.outputs[0]); }},
-      {"absent mask", attention, [](Desc& d) { d.inputs[3] = {}; }},
-      {"query rank", attention, [](Desc& d) { d.inputs[0].dims.pop_back(); }},
-      {"output rank", attention, [](Desc& d) { d.outputs[0].dims.push_back(1); }},
-      {"key dtype", attention, [](Desc& d) { d.inputs[1].dtype = DType::kF64; }},
-      {"integers", attention,
-       [](Desc& d) {
-         for (TensorDesc& operand : d.inputs) operand.dtype = DType::kI32;
-         d.outputs[0].dtype = DType::kI32;
-       }},
-      {"layout", attention, [](Desc& d) { d.inputs[2].layout = Layout::kC16; }},
-      {"batch of the value", attention, [](Desc& d) { d.inputs[2].dims[0] = 1; }},
-      {"key heads", attention, [](Desc& d) { d.inputs[1].dims[1] = 2; }},
-      {"no key heads", attention, [](Desc& d) { d.inputs[1].dims[1] = d.inputs[2].dims[1] = 0; }},
-      {"uneven heads", attention, [](Desc& d) { d.inputs[1].dims[1] = d.inputs[2].dims[1] = 4; }},
-      {"value length", attention, [](Desc& d) { d.inputs[2].dims[2] = 8; }},
-      {"head width", attention, [](Desc& d) { d.inputs[1].dims[3] = 9; }},
-      {"output width", attention, [](Desc& d) { d.outputs[0].dims[3] = 8; }},
-      {"output length", attention, [](Desc& d) { d.outputs[0].dims[2] = 6; }},
-      {"mask rank", attention,
-       [](Desc& d) {
-         d.inputs[3].dims = {1, 1, 1, 1, 7};
-       }},
-      {"mask scalar", attention, [](Desc& d) { d.inputs[3].dims = {}; }},
-      {"mask heads", attention,
-       [](Desc& d) {
-         d.inputs[3].dims = {5, 1, 7};
-       }},
-      {"mask width", attention,
-       [](Desc& d) {
-         d.inputs[3].dims = {1, 8};
-       }},
-      {"mask dtype", attention, [](Desc& d) { d.inputs[3].dtype = DType::kC64; }},
-      {"mask that repeats", packed_attention,
-       [](Desc& d) { params<AttentionParams>(d).mask_repeats = true; }},
-      {"heads beside dims", attention, [](Desc& d) { params<AttentionParams>(d).q_heads = 6; }},
-      {"no heads", packed_attention, [](Desc& d) { params<AttentionParams>(d).q_heads = 0; }},
-      {"no shared heads", packed_attention,
-       [](Desc& d) { params<AttentionParams>(d).kv_heads = 0; }},
-      {"negative heads", packed_attention,
-       [](Desc& d) { params<AttentionParams>(d).kv_heads = -3; }},
-      {"shared unevenly", packed_attention,
-       [](Desc& d) { params<AttentionParams>(d).kv_heads = 4; }},
-      {"heads do not divide", packed_attention, [](Desc& d) { d.inputs[2].dims[2] = 13; }},
-      {"heads overflow", packed_attention,
-       [](Desc& d) {
-         params<AttentionParams>(d).q_heads = INT32_MAX;
-         params<AttentionParams>(d).kv_heads = 1;
-         d.inputs[0].dims[2] = d.inputs[1].dims[2] = 0;
-         d.inputs[2].dims = {1, 1, int64_t{1} << 40};
-       }},
-      {"scores overflow", attention,
-       [](Desc& d) {
-         d.inputs.pop_back();
-         const int64_t length = int64_t{1} << 30;
-         d.inputs[0].dims = {1, 1, length, 1}, d.inputs[1].dims = {1, 1, length, 1};
-         d.inputs[2].dims = {1, 1, length, 1}, d.outputs[0].dims = {1, 1, length, 1};
-       }},
-      {"scale", attention, [](Desc& d) { params<AttentionParams>(d).scale = HUGE_VAL; }},
-      {"softcap", attention, [](Desc& d) { params<AttentionParams>(d).softcap = -1; }},
-      {"softcap NaN", attention, [](Desc& d) { params<AttentionParams>(d).softcap = NAN; }},
-      {"masked score", attention, [](Desc& d) { params<AttentionParams>(d).masked_score = NAN; }},
-      {"window", attention, [](Desc& d) { params<AttentionParams>(d).window = -1; }},
-      {"window alone", attention, [](Desc& d) { params<AttentionParams>(d).causal = false; }},
   });
 }
 

@@ -41,6 +41,7 @@ std::vector<Mutation> manifest_mutations() {
           [](auto& c) { c.manifest.op_libraries[1].version += "1"; },
           [](auto& c) { c.manifest.op_libraries[1].hash += "1"; },
           [](auto& c) { c.manifest.op_libraries.pop_back(); },
+          [](auto& c) { c.manifest.source_weight_bytes = 5; },
           [](auto& c) { c.graph_text += " "; },
           [](auto& c) { c.symbols[0].name += "1"; },
           [](auto& c) { c.symbols[0].kind = PlanSymbol::Kind::kStep; },
@@ -176,17 +177,20 @@ std::vector<Mutation> params_mutations() {
       },
       [](auto& c) {
         params_of<FallbackParams>(c, 7).attributes.set("texts", *Tensor::from_strings({1}, {"z"}));
-      },
-      [](auto& c) { params_of<AttentionParams>(c, 8).scale = 1; },
-      [](auto& c) { params_of<AttentionParams>(c, 8).softcap = 0; },
-      [](auto& c) { params_of<AttentionParams>(c, 8).q_heads = 4; },
-      [](auto& c) { params_of<AttentionParams>(c, 8).kv_heads = 2; },
-      [](auto& c) { params_of<AttentionParams>(c, 8).window = 0; },
-      [](auto& c) { params_of<AttentionParams>(c, 8).causal = false; },
-      [](auto& c) { params_of<AttentionParams>(c, 8).packed = true; },
-      [](auto& c) { params_of<AttentionParams>(c, 8).mask_repeats = true; },
-      [](auto& c) { params_of<AttentionParams>(c, 8).nan_rows = true; },
-      [](auto& c) { params_of<AttentionParams>(c, 8).masked_score = -1e9; }};
+      }};
+}
+
+std::vector<Mutation> attention_mutations() {
+  return {[](auto& c) { params_of<AttentionParams>(c, 8).scale = 1; },
+          [](auto& c) { params_of<AttentionParams>(c, 8).softcap = 0; },
+          [](auto& c) { params_of<AttentionParams>(c, 8).q_heads = 4; },
+          [](auto& c) { params_of<AttentionParams>(c, 8).kv_heads = 2; },
+          [](auto& c) { params_of<AttentionParams>(c, 8).window = 0; },
+          [](auto& c) { params_of<AttentionParams>(c, 8).causal = false; },
+          [](auto& c) { params_of<AttentionParams>(c, 8).packed = true; },
+          [](auto& c) { params_of<AttentionParams>(c, 8).mask_repeats = true; },
+          [](auto& c) { params_of<AttentionParams>(c, 8).nan_rows = true; },
+          [](auto& c) { params_of<AttentionParams>(c, 8).masked_score = -1e9; }};
 }
 
 // Each change of one field changes the digest and survives the codec: no field is forgotten by
@@ -195,8 +199,8 @@ TEST(EngineFile, EveryFieldEntersDigestAndCodec) {
   const EngineContents base = sample_engine();
   const std::string digest = *engine_digest(base);
   std::vector<Mutation> mutations;
-  for (const auto& list :
-       {manifest_mutations(), weight_mutations(), program_mutations(), params_mutations()}) {
+  for (const auto& list : {manifest_mutations(), weight_mutations(), program_mutations(),
+                           params_mutations(), attention_mutations()}) {
     mutations.insert(mutations.end(), list.begin(), list.end());
   }
   for (size_t i = 0; i < mutations.size(); ++i) {

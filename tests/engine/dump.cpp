@@ -122,6 +122,7 @@ std::string dump_plan(const EngineContents& c) {
   const Manifest& m = c.manifest;
   std::string s = fmt::format("{}\n{}\n{}\n{}\n{}\n{}\n", m.library_version, m.model_name,
                               m.model_hash, m.device, m.options, m.route);
+  s += fmt::format("{}\n", m.source_weight_bytes);
   for (const auto& l : m.op_libraries)
     s += fmt::format("library {} {} {}\n", l.name, l.version, l.hash);
   for (const auto& symbol : c.symbols) {

@@ -149,9 +149,8 @@ class Rewrite {
   }
 
   Node* node_behind(const Node* node) const {
-    auto it = std::find_if(graph_.nodes().begin(), graph_.nodes().end(),
-                           [&](const auto& have) { return have.get() == node; });
-    return ++it == graph_.nodes().end() ? nullptr : it->get();
+    const auto behind = std::next(node->position);
+    return behind == graph_.nodes().end() ? nullptr : behind->get();
   }
 
   // The node whose output is what the attention will give; where there is none, the result is
