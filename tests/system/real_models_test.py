@@ -1,5 +1,5 @@
-# Real trained networks at their real work: Silero's three exports over a whole speech with the state
-# handed on, Magika on the examples that its authors publish. Through saved engines.
+# Real trained networks at their real work: Silero's three exports over a whole speech with the
+# state handed on, Magika on the examples that its authors publish. Through saved engines.
 # Needs the test data folder; is skipped without it.
 # SPDX-License-Identifier: Apache-2.0
 import argparse
@@ -93,8 +93,8 @@ class RealModels(unittest.TestCase):
         labels = config["target_labels_space"]
         for example, row in zip(scored, scores):
             self.assertEqual(labels[row.argmax()], example["prediction"]["dl"])
-            # The network takes variances as E[x^2] - E[x]^2 over long rows: in float32 the order of a
-            # sum moves scores by 5e-3. The published ones are that far from the float64 network,
+            # The network takes variances as E[x^2] - E[x]^2 over long rows: in float32 the order of
+            # a sum moves scores by 5e-3. The published ones are that far from the float64 network,
             # Stoker's 2e-4.
             self.assertAlmostEqual(float(row.max()), example["prediction"]["score"], delta=6e-3)
 
