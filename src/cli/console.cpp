@@ -3,9 +3,15 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 
 namespace stoker::cli {
+namespace {
+
+constexpr size_t kBarCells = 24;
+
+}  // namespace
 
 int exit_code(StatusCode code) {
   switch (code) {
@@ -31,8 +37,10 @@ void Console::write(const std::string& text) {
 void Console::progress(const BuildProgress& progress) {
   if (json || quiet) return;
   if (isatty(STDERR_FILENO)) {
-    fmt::print(stderr, "\r\033[Kstoker {}: {} {}/{}", command, progress.phase, progress.done,
-               progress.total);
+    const size_t total = std::max<size_t>(progress.total, 1);
+    const std::string bar(kBarCells * std::min(progress.done, total) / total, '#');
+    fmt::print(stderr, "\r\033[Kstoker {}: {:8} [{:{}}] {}/{}", command, progress.phase, bar,
+               kBarCells, progress.done, progress.total);
     std::fflush(stderr);
     line_open_ = true;
   } else if (phase_ != progress.phase) {
