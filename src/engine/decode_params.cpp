@@ -84,6 +84,7 @@ ConvParams Decoder::conv(const fb::Conv& c) {
   p.x_zero = c.x_zero();
   p.w_zero = c.w_zero();
   p.epilogue = region(c.epilogue());
+  p.transposed = c.transposed();
   return p;
 }
 
@@ -116,6 +117,19 @@ static AttentionParams attention_params(const fb::Attention& from) {
   return p;
 }
 
+ResizeParams Decoder::resize_params(const fb::Resize& from) {
+  ResizeParams p;
+  p.rule.mode = number(from.mode(), ResampleRule::Mode::kCubic, "resize mode");
+  p.rule.coordinates =
+      number(from.coordinates(), ResampleRule::Coordinates::kTfCropAndResize, "resize coordinates");
+  p.rule.nearest = number(from.nearest(), ResampleRule::Nearest::kSimple, "nearest mode");
+  p.rule.antialias = from.antialias();
+  p.rule.exclude_outside = from.exclude_outside();
+  p.rule.cubic_a = from.cubic_a();
+  p.scales = list(from.scales());
+  return p;
+}
+
 Params Decoder::params(const fb::Step& s) {
   if (s.params()) {
     switch (s.params_type()) {
@@ -140,6 +154,7 @@ Params Decoder::params(const fb::Step& s) {
         return FallbackParams{text(f.op()), attributes(f.attributes())};
       }
       case fb::Params::Attention: return attention_params(*s.params_as_Attention());
+      case fb::Params::Resize: return resize_params(*s.params_as_Resize());
       case fb::Params::NONE: break;
     }
   }

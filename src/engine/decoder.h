@@ -117,6 +117,7 @@ class Decoder {
   Attributes attributes(const TableVector<fb::Attribute>* list);
   Params params(const fb::Step& s);
   ConvParams conv(const fb::Conv& c);
+  ResizeParams resize_params(const fb::Resize& from);
   PoolParams pool_params(const fb::Pool& p);
   PlanStep step(const fb::Step& s);
   std::vector<PlanPort> ports(const TableVector<fb::Port>* list) {

@@ -75,7 +75,7 @@ Offset<void> Encoder::params(const ConvParams& p) {
   const auto pads = b_.CreateVector(p.pads);
   const auto epilogue = region(p.epilogue);
   return fb::CreateConv(b_, strides, dilations, pads, p.group, static_cast<uint8_t>(p.auto_pad),
-                        p.x_zero, p.w_zero, epilogue)
+                        p.x_zero, p.w_zero, epilogue, p.transposed)
       .Union();
 }
 
@@ -112,6 +112,15 @@ Offset<void> Encoder::params(const FallbackParams& p) {
 Offset<void> Encoder::params(const AttentionParams& p) {
   return fb::CreateAttention(b_, p.scale, p.softcap, p.q_heads, p.kv_heads, p.window, p.causal,
                              p.packed, p.mask_repeats, p.nan_rows, p.masked_score)
+      .Union();
+}
+
+Offset<void> Encoder::params(const ResizeParams& p) {
+  const ResampleRule& r = p.rule;
+  const auto scales = b_.CreateVector(p.scales);
+  return fb::CreateResize(b_, static_cast<uint8_t>(r.mode), static_cast<uint8_t>(r.coordinates),
+                          static_cast<uint8_t>(r.nearest), r.antialias, r.exclude_outside,
+                          r.cubic_a, scales)
       .Union();
 }
 

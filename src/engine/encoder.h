@@ -120,6 +120,7 @@ class Encoder {
   Offset<void> params(const GatherParams& p) { return fb::CreateGather(b_, p.axis).Union(); }
   Offset<void> params(const FallbackParams& p);
   Offset<void> params(const AttentionParams& p);
+  Offset<void> params(const ResizeParams& p);
   Offset<fb::Step> step(const PlanStep& s);
   Tables<fb::Port> ports(const std::vector<PlanPort>& list) {
     return tables<fb::Port>(

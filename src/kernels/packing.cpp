@@ -4,6 +4,8 @@
 // Unsigned weights of the 8-bit packings are stored as i8 (w - 128); the kernels shift the zero
 // point by as much.
 // SPDX-License-Identifier: Apache-2.0
+#include <utility>
+
 #include "base/status.h"
 #include "kernels/tactic.h"
 
@@ -57,6 +59,7 @@ Status fill_sizes(Geometry& g, Packing packing) {
       break;
     case Packing::kConvC16:
     case Packing::kConvC16I8:
+    case Packing::kConvTransposeC16:
       for (const int64_t f : {o_blocks, blocks(g.i, 16), g.kh, g.kw, int64_t{256}}) times(f);
       sums = packing == Packing::kConvC16I8;
       break;
@@ -121,13 +124,18 @@ Result<Geometry> geometry(const Desc& spec, int index, Packing packing) {
                          packing_name(packing), dims.size(), family_name(spec.family()));
     }
     const int64_t group = spec.as<ConvParams>().group;
+    const bool transposed = spec.as<ConvParams>().transposed;
+    if (transposed != (packing == Packing::kConvTransposeC16)) {
+      return unsupported("packing {} does not hold the weight of a {}conv", packing_name(packing),
+                         transposed ? "transposed " : "");
+    }
     const bool depthwise = packing == Packing::kDepthwiseC16;
     if (depthwise ? dims[1] != 1 || group != dims[0] : group != 1) {
       return unsupported("packing {}: a weight of {} groups does not fit; choose another packing",
                          packing_name(packing), group);
     }
-    g.o = dims[0];
-    g.i = dims[1];
+    g.o = dims[transposed ? 1 : 0];
+    g.i = dims[transposed ? 0 : 1];
     if (dims.size() == 4) g.kh = dims[2];
     g.kw = dims.back();
   }
@@ -183,6 +191,16 @@ void walk(const Geometry& g, Packing packing, Visit visit) {
             return ((tap * 4 + i % 16 / 4) * 16 + o % 16) * 4 + i % 4;
           },
           visit);
+    case Packing::kConvTransposeC16: {
+      Geometry swapped = g;
+      std::swap(swapped.o, swapped.i);
+      return walk_conv(
+          swapped,
+          [=](int64_t i, int64_t o, int64_t h, int64_t w) {
+            return ((((o / 16 * kh + h) * kw + w) * i16 + i / 16) * 16 + i % 16) * 16 + o % 16;
+          },
+          visit);
+    }
     case Packing::kConvStem:
       return walk_conv(
           g,

@@ -9,6 +9,7 @@
 #include "kernels/desc/attention.h"
 #include "kernels/reference_move.h"
 #include "kernels/reference_parts.h"
+#include "kernels/reference_resize.h"
 #include "kernels/region_interpreter.h"
 #include "kernels/tactic.h"
 #include "ops/op.h"
@@ -157,6 +158,11 @@ Status launch_attention(const Launch& l) {
   return launch_op(l, attention_call(l.desc->as<AttentionParams>()));
 }
 
+Status launch_resize(const Launch& l) {
+  return l.unit_begin >= l.unit_end ? Status::ok()
+                                    : reference_resize(*l.desc, l.inputs[0], l.outputs[0]);
+}
+
 Tactic reference(const char* name, Family family, Status (*supports)(const Desc&),
                  Status (*launch)(const Launch&)) {
   Tactic tactic;
@@ -180,6 +186,7 @@ std::span<const Tactic> reference_tactics() {
       reference("gather_reference", Family::kGather, supports_moves, launch_gather),
       reference("fallback_reference", Family::kFallback, supports_fallback, launch_fallback),
       reference("attention_reference", Family::kAttention, supports_numbers, launch_attention),
+      reference("resize_reference", Family::kResize, supports_moves, launch_resize),
   };
   return tactics;
 }

@@ -5,6 +5,7 @@
 #include "kernels/reference.h"
 #include "kernels/reference_move.h"
 #include "kernels/reference_parts.h"
+#include "kernels/reference_resize.h"
 #include "kernels/region_interpreter.h"
 #include "ops/op.h"
 
@@ -93,6 +94,7 @@ Result<std::vector<double>> reference_elements(const Desc& desc, const void* con
       return op_elements(desc, desc.as<FallbackParams>(), inputs, output, wanted);
     case Family::kAttention:
       return op_elements(desc, attention_call(desc.as<AttentionParams>()), inputs, output, wanted);
+    case Family::kResize: return resized_elements(desc, inputs[0], wanted);
     case Family::kGemm:
     case Family::kConv:
     case Family::kPool: break;

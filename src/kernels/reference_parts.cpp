@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/reference_parts.h"
 
+#include <algorithm>
+
 #include "base/numeric.h"
 #include "kernels/region_interpreter.h"
 #include "kernels/tactic.h"
@@ -78,11 +80,18 @@ static OpCall op_call(const Desc& desc) {
     call.op = "matmul";
   } else if (desc.family() == Family::kConv) {
     const auto& p = desc.as<ConvParams>();
-    call.op = "conv";
+    call.op = p.transposed ? "conv_transpose" : "conv";
     const auto& weight = desc.inputs[1].dims;
     call.attributes.set("kernel_shape", std::vector<int64_t>(weight.begin() + 2, weight.end()));
     call.attributes.set("group", p.group);
-    set_window(call.attributes, p.auto_pad, p.strides, p.dilations, p.pads);
+    std::vector<int64_t> pads = p.pads, extra(weight.size() - 2, 0);
+    for (size_t d = 0; p.transposed && d < extra.size(); ++d) {
+      int64_t& end = pads[d + extra.size()];
+      extra[d] = std::max<int64_t>(-end, 0);
+      end = std::max<int64_t>(end, 0);
+    }
+    if (p.transposed) call.attributes.set("output_padding", extra);
+    set_window(call.attributes, p.auto_pad, p.strides, p.dilations, pads);
   } else {
     const auto& p = desc.as<PoolParams>();
     const bool max = p.kind == PoolParams::Kind::kMax;

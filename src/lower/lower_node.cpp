@@ -19,11 +19,12 @@ bool stands_in(const std::string_view (&list)[N], std::string_view name) {
   return std::find(std::begin(list), std::end(list), name) != std::end(list);
 }
 
-bool is_anchor(const Node& node) { return node.is("conv") || node.is("gemm") || node.is("matmul"); }
+bool is_conv(const Node& node) { return node.is("conv") || node.is("conv_transpose"); }
+bool is_anchor(const Node& node) { return is_conv(node) || node.is("gemm") || node.is("matmul"); }
 
 Result<LoweredStep> lower_group(const NodeGroup& group) {
   if (!group.anchor) return lower_region(group);
-  return group.anchor->is("conv") ? lower_conv(group) : lower_gemm(group);
+  return is_conv(*group.anchor) ? lower_conv(group) : lower_gemm(group);
 }
 
 NodeGroup group_of(const Graph& body) {
@@ -78,7 +79,7 @@ Result<LoweredStep> lower_single(const Node& node) {
   if (group.anchor || is_region_op(node)) {
     if (auto step = lower_group(group)) return step;
   }
-  for (const auto rule : {lower_pool, lower_copy, lower_gather, lower_attention}) {
+  for (const auto rule : {lower_pool, lower_copy, lower_gather, lower_attention, lower_resize}) {
     if (auto step = rule(node)) return step;
   }
   return lower_fallback(node);
@@ -93,12 +94,12 @@ bool NodeGroup::contains(const Node* node) const {
 std::string_view usual_family(const Op& op) {
   if (!op.evaluate) return op.evaluate_values ? "value by value" : "control flow";
   if (stands_in(kViews, op.name)) return "view";
-  if (op.name == "conv") return "conv";
+  if (op.name == "conv" || op.name == "conv_transpose") return "conv";
   if (op.name == "gemm" || op.name == "matmul") return "gemm";
   if (find_region_rule(op.name)) return "region";
   if (stands_in(kPools, op.name)) return "pool";
   if (stands_in(kCopies, op.name)) return "copy";
-  if (op.name == "attention") return "attention";
+  if (op.name == "attention" || op.name == "resize") return op.name;
   return op.name == "gather" ? "gather" : "reference";
 }
 

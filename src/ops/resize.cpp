@@ -9,22 +9,19 @@ namespace stoker {
 
 namespace {
 
-Status check_name(const Attributes& attributes, const char* name, const char* fallback,
-                  std::initializer_list<std::string_view> known) {
-  const std::string value = attributes.get_string(name, fallback);
+Status check_name(const Attributes& attributes, const char* name,
+                  std::span<const char* const> known) {
+  const std::string value = attributes.get_string(name, known[0]);
   if (std::find(known.begin(), known.end(), value) != known.end()) return Status::ok();
   return invalid_model("resize: {} is \"{}\", which is not a known one", name, value);
 }
 
 Status check_names(const Attributes& a) {
-  STOKER_TRY(check_name(a, "mode", "nearest", {"nearest", "linear", "cubic"}));
-  STOKER_TRY(check_name(a, "nearest_mode", "round_prefer_floor",
-                        {"round_prefer_floor", "round_prefer_ceil", "floor", "ceil", "simple"}));
-  STOKER_TRY(check_name(a, "keep_aspect_ratio_policy", "stretch",
-                        {"stretch", "not_larger", "not_smaller"}));
-  return check_name(a, "coordinate_transformation_mode", "half_pixel",
-                    {"half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "align_corners",
-                     "asymmetric", "tf_half_pixel_for_nn", "tf_crop_and_resize"});
+  static constexpr const char* kPolicies[] = {"stretch", "not_larger", "not_smaller"};
+  STOKER_TRY(check_name(a, "mode", kResampleModes));
+  STOKER_TRY(check_name(a, "nearest_mode", kResampleNearest));
+  STOKER_TRY(check_name(a, "keep_aspect_ratio_policy", kPolicies));
+  return check_name(a, "coordinate_transformation_mode", kResampleCoordinates);
 }
 
 // floor(in * scale) for a symbolic extent when the scale is a simple fraction.
@@ -130,12 +127,12 @@ Status infer(InferContext& c) {
 
 // Resamples axis d of a dense tensor; its extent changes from axis.in to axis.out.
 std::vector<double> resample(const std::vector<double>& from, Shape& shape, size_t d,
-                             const ResizeAxis& axis, const Attributes& attributes) {
+                             const ResizeAxis& axis, const ResampleRule& rule) {
   int64_t inner = 1, outer = 1;
   for (size_t i = 0; i < shape.size(); ++i) (i < d ? outer : inner) *= i == d ? 1 : shape[i];
   std::vector<double> to(static_cast<size_t>(outer * axis.out * inner), 0.0);
   for (int64_t at = 0; at < axis.out; ++at) {
-    const AxisTaps taps = axis_taps(attributes, axis, at);
+    const AxisTaps taps = axis_taps(rule, axis, at);
     for (int64_t o = 0; o < outer; ++o) {
       double* row = to.data() + (o * axis.out + at) * inner;
       for (size_t t = 0; t < taps.indices.size(); ++t) {
@@ -149,7 +146,8 @@ std::vector<double> resample(const std::vector<double>& from, Shape& shape, size
   return to;
 }
 
-void extrapolate(const EvalContext& c, const std::vector<ResizeAxis>& axes) {
+void extrapolate(const EvalContext& c, const ResampleRule& rule,
+                 const std::vector<ResizeAxis>& axes) {
   const TensorView& y = c.outputs[0];
   const double value = c.attributes.get_float("extrapolation_value", 0.0);
   const Writer write(y);
@@ -157,7 +155,7 @@ void extrapolate(const EvalContext& c, const std::vector<ResizeAxis>& axes) {
   for_each_position(y.count(), c.wanted, [&](int64_t position) {
     unravel(y.shape, position, at.data());
     for (size_t d = 0; d < axes.size(); ++d) {
-      if (extrapolates(c.attributes, axes[d], at[d])) return write.number(position, value);
+      if (extrapolates(rule, axes[d], at[d])) return write.number(position, value);
     }
   });
 }
@@ -165,35 +163,32 @@ void extrapolate(const EvalContext& c, const std::vector<ResizeAxis>& axes) {
 Status evaluate(const EvalContext& c) {
   const TensorView &x = c.inputs[0], &y = c.outputs[0];
   const std::vector<ResizeAxis> axes = resize_axes(c);
+  const ResampleRule rule = resample_rule(c.attributes);
+  const bool crop = rule.coordinates == ResampleRule::Coordinates::kTfCropAndResize;
   if (y.count() == 0) return Status::ok();
   if (x.count() == 0) return invalid_argument("resize: the input is empty");
-  if (c.attributes.get_string("mode", "nearest") == "nearest") {
+  if (rule.mode == ResampleRule::Mode::kNearest) {
     IndexMaps maps(axes.size());
     for (size_t d = 0; d < axes.size(); ++d) {
-      for (int64_t i = 0; i < axes[d].out; ++i)
-        maps[d].push_back(nearest_index(c.attributes, axes[d], i));
+      for (int64_t i = 0; i < axes[d].out; ++i) maps[d].push_back(nearest_index(rule, axes[d], i));
     }
     STOKER_TRY(copy_indexed(y, x, maps, {}, c.wanted));
   } else {
     std::vector<double> values = to_doubles(x);
     Shape shape = x.shape;
-    const bool crop =
-        c.attributes.get_string("coordinate_transformation_mode") == "tf_crop_and_resize";
     for (size_t d = 0; d < axes.size(); ++d) {
-      if (axes[d].scale == 1 && axes[d].in == axes[d].out && !crop) continue;
-      values = resample(values, shape, d, axes[d], c.attributes);
+      if (axes[d].kept() && !crop) continue;
+      values = resample(values, shape, d, axes[d], rule);
     }
     // As in ONNX Runtime a linear integer result is cut off, seen in f32; others round.
     if (is_integer(y.dtype)) {
-      const bool smooth =
-          c.attributes.get_int("antialias") != 0 || c.attributes.get_string("mode", "") != "linear";
+      const bool smooth = rule.antialias || rule.mode != ResampleRule::Mode::kLinear;
       for (double& v : values)
         v = smooth ? std::round(v) : std::trunc(static_cast<double>(static_cast<float>(v)));
     }
     from_doubles(values, y);
   }
-  if (c.attributes.get_string("coordinate_transformation_mode") == "tf_crop_and_resize")
-    extrapolate(c, axes);
+  if (crop) extrapolate(c, rule, axes);
   return Status::ok();
 }
 

@@ -180,6 +180,21 @@ std::vector<Mutation> params_mutations() {
       }};
 }
 
+std::vector<Mutation> resize_mutations() {
+  using Rule = ResampleRule;
+  return {[](auto& c) { params_of<ResizeParams>(c, 9).rule.mode = Rule::Mode::kLinear; },
+          [](auto& c) {
+            params_of<ResizeParams>(c, 9).rule.coordinates = Rule::Coordinates::kHalfPixel;
+          },
+          [](auto& c) { params_of<ResizeParams>(c, 9).rule.nearest = Rule::Nearest::kFloor; },
+          [](auto& c) { params_of<ResizeParams>(c, 9).rule.antialias = false; },
+          [](auto& c) { params_of<ResizeParams>(c, 9).rule.exclude_outside = true; },
+          [](auto& c) { params_of<ResizeParams>(c, 9).rule.cubic_a = -0.5; },
+          [](auto& c) { params_of<ResizeParams>(c, 9).scales[2] = 2.5; },
+          [](auto& c) { params_of<ResizeParams>(c, 9).scales.clear(); },
+          [](auto& c) { params_of<ConvParams>(c, 0).transposed = true; }};
+}
+
 std::vector<Mutation> attention_mutations() {
   return {[](auto& c) { params_of<AttentionParams>(c, 8).scale = 1; },
           [](auto& c) { params_of<AttentionParams>(c, 8).softcap = 0; },
@@ -200,7 +215,7 @@ TEST(EngineFile, EveryFieldEntersDigestAndCodec) {
   const std::string digest = *engine_digest(base);
   std::vector<Mutation> mutations;
   for (const auto& list : {manifest_mutations(), weight_mutations(), program_mutations(),
-                           params_mutations(), attention_mutations()}) {
+                           params_mutations(), attention_mutations(), resize_mutations()}) {
     mutations.insert(mutations.end(), list.begin(), list.end());
   }
   for (size_t i = 0; i < mutations.size(); ++i) {

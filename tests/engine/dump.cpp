@@ -56,8 +56,8 @@ struct ParamsText {
                        text(p.epilogue));
   }
   std::string operator()(const ConvParams& p) const {
-    return fmt::format("conv {} {} {} {} {} {} {} {}", p.strides, p.dilations, p.pads, p.group,
-                       int(p.auto_pad), p.x_zero, p.w_zero, text(p.epilogue));
+    return fmt::format("conv {} {} {} {} {} {} {} {} {}", p.strides, p.dilations, p.pads, p.group,
+                       int(p.auto_pad), p.x_zero, p.w_zero, text(p.epilogue), p.transposed);
   }
   std::string operator()(const RegionParams& p) const {
     return fmt::format("region {} {}", p.extents, text(p.program));
@@ -73,6 +73,14 @@ struct ParamsText {
   std::string operator()(const GatherParams& p) const { return fmt::format("gather {}", p.axis); }
   std::string operator()(const FallbackParams& p) const {
     return fmt::format("fallback {} {}", p.op, text(p.attributes));
+  }
+  std::string operator()(const ResizeParams& p) const {
+    std::string text =
+        fmt::format("resize {} {} {} {} {} {}", static_cast<int>(p.rule.mode),
+                    static_cast<int>(p.rule.coordinates), static_cast<int>(p.rule.nearest),
+                    p.rule.antialias, p.rule.exclude_outside, bits(p.rule.cubic_a));
+    for (const double scale : p.scales) text += fmt::format(" {}", bits(scale));
+    return text;
   }
   std::string operator()(const AttentionParams& p) const {
     return fmt::format("attention {} {} {} {} {} {} {} {} {} {}", bits(p.scale), bits(p.softcap),

@@ -170,10 +170,11 @@ void add_tensors(EngineContents& c, PlanProgram& p) {
                tensor("index", Kind::kShapeValue, DType::kI64, {2}),             // 12
                tensor("picked", Kind::kOutput, DType::kF32, {2, n}),             // 13
                tensor("memory", Kind::kState, DType::kF32, {Dim::symbol("T")}),  // 14
-               tensor("memory_next", Kind::kState, DType::kF32, {Dim::symbol("T")}),  // 15
-               weight_tensor(c.weights[4], 4),                                        // 16
-               weight_tensor(c.weights[5], 5),                                        // 17
-               tensor("attended", Kind::kTemporary, DType::kF32, {n, 4, h, h})};      // 18
+               tensor("memory_next", Kind::kState, DType::kF32, {Dim::symbol("T")}),       // 15
+               weight_tensor(c.weights[4], 4),                                             // 16
+               weight_tensor(c.weights[5], 5),                                             // 17
+               tensor("attended", Kind::kTemporary, DType::kF32, {n, 4, h, h}),            // 18
+               tensor("enlarged", Kind::kTemporary, DType::kF32, {n, 4, Dim(2) * h, h})};  // 19
   p.tensors[3].layout = p.tensors[4].layout = p.tensors[5].layout = Layout::kC16;
   p.tensors[5].layout = Layout::kPlain;
   p.tensors[6].alias_of = 5;
@@ -187,6 +188,12 @@ void add_steps(PlanProgram& p) {
   attention.softcap = 30;
   attention.window = 7;
   attention.causal = true;
+  ResizeParams resize;
+  resize.rule.mode = ResampleRule::Mode::kCubic;
+  resize.rule.coordinates = ResampleRule::Coordinates::kAsymmetric;
+  resize.rule.nearest = ResampleRule::Nearest::kCeil;
+  resize.rule.antialias = true;
+  resize.scales = {1, 1, 2, 1};
   PoolParams global;
   global.kind = PoolParams::Kind::kAverage;
   global.global = true;
@@ -202,7 +209,8 @@ void add_steps(PlanProgram& p) {
              step("cut", cut, {9}, {11}, {3}, "copy_fast"),
              step("pick", GatherParams{0}, {11, 12}, {13}, {5}, "gather_fast"),
              step("update", fallback_params(), {14, -1, 9, 16, 17}, {15, -1}, {2, 3}, "reference"),
-             step("attend", attention, {0, 0, 0, 0}, {18}, {}, "attention_fast")};
+             step("attend", attention, {0, 0, 0, 0}, {18}, {}, "attention_fast"),
+             step("enlarge", resize, {0}, {19}, {}, "resize_fast")};
   p.steps[0].place = {Place::Kind::kNull, 1};
   p.steps[4].param_dims = {Dim::symbol("N"), 10};
   p.steps[5].param_dims = {0, Dim(0)};

@@ -68,7 +68,8 @@ TEST(VerifyPlan, SymbolsAndWeights) {
       {"recipe result", [](auto& c) { c.weights[0].recipe.result = 5; }, "operand 5 of 5"},
       {"recipe outputs", [](auto& c) { c.weights[0].recipe.steps[0].output_count = 0; },
        "0 outputs"},
-      {"measurement", [](auto& c) { c.volatile_section.steps[0].step = 9; }, "step 9 of program 0"},
+      {"measurement", [](auto& c) { c.volatile_section.steps[0].step = 10; },
+       "step 10 of program 0"},
   });
 }
 
@@ -106,7 +107,7 @@ TEST(VerifyPlan, Tensors) {
 
 TEST(VerifyPlan, Steps) {
   expect_refusals({
-      {"input index", [](auto& c) { step_of(c, 0).inputs[0] = 19; }, "tensor 19 of 19"},
+      {"input index", [](auto& c) { step_of(c, 0).inputs[0] = 20; }, "tensor 20 of 20"},
       {"absent input", [](auto& c) { step_of(c, 0).inputs[1] = -1; }, "absent"},
       {"absent output", [](auto& c) { step_of(c, 3).outputs[0] = -1; }, "absent"},
       {"tactic", [](auto& c) { step_of(c, 0).tactic = "gemm_fast"; }, "does not have for a conv"},
@@ -208,7 +209,7 @@ TEST(VerifyPlan, Order) {
          main_of(c).inputs.push_back({"again", 0});
        },
        "of its own"},
-      {"output port", [](auto& c) { main_of(c).outputs[0].tensor = 19; }, "tensor 19 of 19"},
+      {"output port", [](auto& c) { main_of(c).outputs[0].tensor = 20; }, "tensor 20 of 20"},
       {"output temporary", [](auto& c) { main_of(c).outputs[0].tensor = 9; },
        "not an output tensor"},
       {"output packed weight", [](auto& c) { main_of(c).outputs[0].tensor = 7; },

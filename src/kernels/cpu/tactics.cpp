@@ -13,6 +13,10 @@ extern const Tactic conv_f32_stem;
 extern const Tactic conv_f32_c16;
 extern const Tactic conv_f32_depthwise_c16;
 extern const Tactic conv_f32_im2col;
+extern const Tactic resize_nearest;
+extern const Tactic resize_taps;
+extern const Tactic conv_transpose_f32_c16;
+extern const Tactic conv_transpose_f32_plain;
 extern const Tactic conv_i8_stem;
 extern const Tactic conv_i8_c16;
 extern const Tactic conv_i8_depthwise_c16;
@@ -34,6 +38,8 @@ std::span<const Tactic> STOKER_CONCAT(cpu_tactics_, STOKER_ISA)() {
       cpu::conv_f32_c16,
       cpu::conv_f32_depthwise_c16,
       cpu::conv_f32_im2col,
+      cpu::conv_transpose_f32_c16,
+      cpu::conv_transpose_f32_plain,
       cpu::conv_i8_stem,
       cpu::conv_i8_c16,
       cpu::conv_i8_depthwise_c16,
@@ -43,6 +49,8 @@ std::span<const Tactic> STOKER_CONCAT(cpu_tactics_, STOKER_ISA)() {
       cpu::copy_plain,
       cpu::gather_rows,
       cpu::attention_f32,
+      cpu::resize_nearest,
+      cpu::resize_taps,
   };
   // clang-format on
   return kTactics;

@@ -7,6 +7,7 @@
 
 #include "base/status.h"
 #include "kernels/desc/attention.h"
+#include "kernels/desc/resize.h"
 #include "stoker/tensor.h"
 
 namespace stoker {
@@ -183,9 +184,33 @@ Status check_kernel(const Extents& kernel) {
   return Status::ok();
 }
 
+// All numbers are below 2^41, so that only the products can overflow.
+Status check_transposed(const Desc& desc, const ConvParams& params) {
+  const Extents& x = desc.inputs[0].dims;
+  const Extents& w = desc.inputs[1].dims;
+  if (x[1] != w[0] || x[1] % params.group != 0) {
+    return invalid_argument("{} input channels, a weight {} and group {} do not agree", x[1],
+                            shape_text(w), params.group);
+  }
+  STOKER_TRY(check_kernel(Extents(w.begin() + 2, w.end())));
+  Extents y{x[0], 0};
+  bool overflows = __builtin_mul_overflow(w[1], params.group, &y[1]);
+  for (size_t d = 2; d < x.size(); ++d) {
+    if (params.pads[d - 2] < 0) return invalid_argument("a negative pad {}", params.pads[d - 2]);
+    int64_t steps = 0, reach = 0;
+    overflows = overflows || __builtin_mul_overflow(x[d] - 1, params.strides[d - 2], &steps) ||
+                __builtin_mul_overflow(w[d] - 1, params.dilations[d - 2], &reach) ||
+                __builtin_add_overflow(steps, reach, &steps);
+    y.push_back(steps + 1 - params.pads[d - 2] - params.pads[d - 4 + x.size()]);
+  }
+  if (overflows) return invalid_argument("the output of {} overflows", shape_text(x));
+  return check_result(desc, params.epilogue, y);
+}
+
 Status check_family(const Desc& desc, const ConvParams& params) {
   const Extents& x = desc.inputs[0].dims;
   const Extents& w = desc.inputs[1].dims;
+  if (params.transposed) return check_transposed(desc, params);
   const int64_t channels = x[1], filters = w[0], group = params.group;
   if (channels % group != 0 || filters % group != 0 || w[1] != channels / group) {
     return invalid_argument(
@@ -291,6 +316,8 @@ Status check_family(const Desc& desc, const AttentionParams&) {
   const AttentionExtents e = attention_extents(desc);
   return check_extents({e.batch, e.q_heads, e.q_length, e.kv_length}, false).at("the scores");
 }
+
+Status check_family(const Desc& desc, const ResizeParams&) { return check_resize(desc); }
 
 Status check_family(const Desc&, const FallbackParams&) { return Status::ok(); }
 

@@ -8,6 +8,7 @@
 #include "base/status.h"
 #include "kernels/desc/attention.h"
 #include "kernels/desc/check.h"
+#include "kernels/desc/resize.h"
 
 namespace stoker {
 namespace {
@@ -231,8 +232,7 @@ Status check_pads(const std::vector<int64_t>& pads, ConvParams::AutoPad auto_pad
 
 Status check_family(const Desc& desc, const ConvParams& params) {
   STOKER_ASSIGN(const DType accumulator, check_products(desc));
-  const TensorDesc& x = desc.inputs[0];
-  const TensorDesc& w = desc.inputs[1];
+  const TensorDesc &x = desc.inputs[0], &w = desc.inputs[1];
   if (x.rank() < 3 || x.rank() > 5 || w.rank() != x.rank()) {
     return invalid_argument("x and w need equal ranks of 3 to 5, found {} and {}", x.rank(),
                             w.rank());
@@ -241,7 +241,12 @@ Status check_family(const Desc& desc, const ConvParams& params) {
   const size_t spatial = static_cast<size_t>(x.rank() - 2);
   STOKER_TRY(check_list("strides", params.strides, spatial, 1));
   STOKER_TRY(check_list("dilations", params.dilations, spatial, 1));
-  STOKER_TRY(check_pads(params.pads, params.auto_pad, spatial));
+  if (params.transposed) {
+    if (!is_float(x.dtype) || params.auto_pad != ConvParams::AutoPad::kExplicit)
+      return invalid_argument("a transposed conv takes floats and explicit pads");
+    STOKER_TRY(check_list("pads", params.pads, 2 * spatial, -kMaxWindow));
+  }
+  if (!params.transposed) STOKER_TRY(check_pads(params.pads, params.auto_pad, spatial));
   if (params.group < 1 || params.group > kMaxWindow)
     return invalid_argument("group {}", params.group);
   STOKER_TRY(check_zero("x_zero", params.x_zero, x.dtype));
@@ -360,6 +365,8 @@ Status check_family(const Desc& desc, const GatherParams& params) {
 Status check_family(const Desc& desc, const AttentionParams&) {
   return check_attention_static(desc);
 }
+
+Status check_family(const Desc& desc, const ResizeParams&) { return check_resize_static(desc); }
 
 Status check_family(const Desc&, const FallbackParams& params) {
   return params.op.empty() ? invalid_argument("a fallback step without an op") : Status::ok();

@@ -8,6 +8,7 @@
 #include "base/hash.h"
 #include "base/status.h"
 #include "kernels/desc/attention.h"
+#include "kernels/desc/resize.h"
 
 namespace stoker {
 namespace {
@@ -63,8 +64,9 @@ struct ParamsText {
                        p.a_zero, p.b_zero, region_text(p.epilogue));
   }
   std::string operator()(const ConvParams& p) const {
-    return fmt::format("s={} d={} p={} g={} auto={} zx={} zw={} epilogue=({})",
-                       list_text(p.strides), list_text(p.dilations), list_text(p.pads), p.group,
+    return fmt::format("{}s={} d={} p={} g={} auto={} zx={} zw={} epilogue=({})",
+                       p.transposed ? "transposed " : "", list_text(p.strides),
+                       list_text(p.dilations), list_text(p.pads), p.group,
                        auto_pad_name(p.auto_pad), p.x_zero, p.w_zero, region_text(p.epilogue));
   }
   std::string operator()(const RegionParams& p) const {
@@ -86,6 +88,16 @@ struct ParamsText {
         "scale={} cap={} heads={}/{} window={} causal={} packed={} repeats={} nan={} masked={}",
         p.scale, p.softcap, p.q_heads, p.kv_heads, p.window, p.causal, p.packed, p.mask_repeats,
         p.nan_rows, p.masked_score);
+  }
+  std::string operator()(const ResizeParams& p) const {
+    const ResampleRule& r = p.rule;
+    std::string scales;
+    for (const double scale : p.scales) scales += fmt::format("{},", scale);
+    return fmt::format("{} {} {} antialias={} exclude={} a={} scales={}",
+                       kResampleModes[static_cast<size_t>(r.mode)],
+                       kResampleCoordinates[static_cast<size_t>(r.coordinates)],
+                       kResampleNearest[static_cast<size_t>(r.nearest)], r.antialias,
+                       r.exclude_outside, r.cubic_a, scales);
   }
   std::string operator()(const FallbackParams& p) const {
     std::string text = p.op + "{";
@@ -128,7 +140,8 @@ double desc_flops(const Desc& desc) {
     }
     case Family::kConv: {
       const auto& p = desc.as<ConvParams>();
-      return 2 * points * product_of(desc.inputs[1].dims, 1) + region_flops(p.epilogue, points);
+      const double windows = p.transposed ? product_of(desc.inputs[0].dims) : points;
+      return 2 * windows * product_of(desc.inputs[1].dims, 1) + region_flops(p.epilogue, points);
     }
     case Family::kRegion: {
       const auto& p = desc.as<RegionParams>();
@@ -141,6 +154,15 @@ double desc_flops(const Desc& desc) {
     case Family::kCopy:
     case Family::kGather: return 0;
     case Family::kFallback: return points;
+    case Family::kResize: {
+      const ResampleRule& rule = desc.as<ResizeParams>().rule;
+      double flops = 0;
+      if (rule.mode == ResampleRule::Mode::kNearest) return 0;
+      for (const ResizeAxis& axis : resize_axes_of(desc)) {
+        if (!axis.kept()) flops += 2 * points * static_cast<double>(tap_count(rule, axis));
+      }
+      return flops;
+    }
     case Family::kAttention: {
       const AttentionExtents e = attention_extents(desc);
       const double scores = static_cast<double>(e.batch) * static_cast<double>(e.q_heads) *
@@ -167,6 +189,7 @@ const char* family_name(Family family) {
     case Family::kGather: return "gather";
     case Family::kFallback: return "fallback";
     case Family::kAttention: return "attention";
+    case Family::kResize: return "resize";
   }
   return "?";
 }

@@ -7,6 +7,7 @@
 #include <variant>
 
 #include "base/attributes.h"
+#include "base/resample.h"
 #include "kernels/desc/region.h"
 #include "kernels/desc/tensor_desc.h"
 
@@ -32,6 +33,10 @@ struct ConvParams {
   AutoPad auto_pad = AutoPad::kExplicit;
   int32_t x_zero = 0, w_zero = 0;
   RegionProgram epilogue;  // over Y's dims; input 0 = accumulator, input k = desc.inputs[k + 1]
+  // The gradient of the convolution towards its input: element i of x adds x * w to y at
+  // i * stride - pad + tap * dilation. Floats only; weight [C, O/group, kernel...]; explicit pads,
+  // whose ends are negative where y is longer than the taps reach (output_padding).
+  bool transposed = false;
 };
 
 // A region of its own. Operands: the program's inputs; outputs: the program's outputs.
@@ -93,9 +98,16 @@ struct AttentionParams {
   bool nan_rows = false;  // a row that is ruled out whole: NaN, otherwise 0
 };
 
+// Y = X resampled along any axes, as ONNX Resize says it (base/resample.h). Operand: X, of any
+// dtype of whole bytes in mode nearest, otherwise floats.
+struct ResizeParams {
+  ResampleRule rule;
+  std::vector<double> scales;  // one per dim; empty: what the extents of Y and X say
+};
+
 // The kinds come in the order of Family, which files know by its numbers: append only.
 using Params = std::variant<GemmParams, ConvParams, RegionParams, PoolParams, CopyParams,
-                            GatherParams, FallbackParams, AttentionParams>;
+                            GatherParams, FallbackParams, AttentionParams, ResizeParams>;
 
 enum class Family : uint8_t {
   kGemm,
@@ -105,9 +117,10 @@ enum class Family : uint8_t {
   kCopy,
   kGather,
   kFallback,
-  kAttention
+  kAttention,
+  kResize
 };  // index of Params
-inline constexpr int kFamilyCount = 8;
+inline constexpr int kFamilyCount = 9;
 const char* family_name(Family family);
 
 struct Desc {

@@ -38,6 +38,7 @@ const char* packing_name(Packing packing) {
     case Packing::kConvC16I8: return "conv_c16_i8";
     case Packing::kConvStemI8: return "conv_stem_i8";
     case Packing::kDepthwiseC16: return "depthwise_c16";
+    case Packing::kConvTransposeC16: return "conv_transpose_c16";
   }
   return "?";
 }

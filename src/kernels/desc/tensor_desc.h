@@ -19,13 +19,13 @@ enum class Layout : uint8_t { kPlain, kC16 };
 // padded with zeros.
 //   kNone         plain row-major
 //   kGemmPanel    B of a gemm, f32: [batch][ceil(N/16)][K][16]
-//   kGemmPanelI8  B of a gemm, 8 bits: [batch][ceil(N/16)][ceil(K/4)][16][4], then i32 column sums
-//   [N16*16] kConvC16      conv weight, f32: [ceil(O/16)][ceil(I/16)][kh][kw][16 i][16 o] (per
-//   group: group = 1) kConvStem     conv weight, f32, few input channels:
-//   [ceil(O/16)][I][kh][kw][16 o] kConvC16I8    conv weight, i8:
-//   [ceil(O/16)][ceil(I/16)][kh][kw][4][16 o][4 i], then i32 sums over (i,kh,kw) per o kConvStemI8
-//   conv weight, i8: [ceil(O/16)][kh][kw][ceil(I/4)][16 o][4 i], then i32 sums per o kDepthwiseC16
-//   depthwise weight, any dtype: [ceil(C/16)][kh][kw][16]
+//   kGemmPanelI8  B of a gemm, 8 bits: [batch][ceil(N/16)][ceil(K/4)][16][4], i32 sums [N16*16]
+//   kConvC16      conv weight (group 1), f32: [ceil(O/16)][ceil(I/16)][kh][kw][16 i][16 o]
+//   kConvStem     of few input channels, f32: [ceil(O/16)][I][kh][kw][16 o]
+//   kConvC16I8    i8: [ceil(O/16)][ceil(I/16)][kh][kw][4][16 o][4 i], then i32 sums per o
+//   kConvStemI8   i8: [ceil(O/16)][kh][kw][ceil(I/4)][16 o][4 i], then i32 sums per o
+//   kDepthwiseC16 of any dtype: [ceil(C/16)][kh][kw][16]
+//   kConvTransposeC16  transposed, f32: [ceil(O/16)][kh][kw][ceil(I/16)][16 i][16 o]
 enum class Packing : uint8_t {
   kNone,
   kGemmPanel,
@@ -35,6 +35,7 @@ enum class Packing : uint8_t {
   kConvC16I8,
   kConvStemI8,
   kDepthwiseC16,
+  kConvTransposeC16,
 };
 
 struct TensorDesc {

@@ -4,7 +4,9 @@
 
 namespace stoker::cpu {
 
-Result<ConvShape> conv_shape(const Desc& desc) {
+namespace {
+
+Result<ConvShape> any_shape(const Desc& desc) {
   const auto& params = desc.as<ConvParams>();
   const TensorDesc &x = desc.inputs[0], &w = desc.inputs[1], &y = desc.outputs[0];
   const int rank = x.rank() - 2;
@@ -34,9 +36,24 @@ Result<ConvShape> conv_shape(const Desc& desc) {
     s.dilation[d] = dilations[i];
     s.pad_begin[d] = pads[i];
     s.pad_end[d] = pads[i + static_cast<size_t>(rank)];
+  }
+  return s;
+}
+
+}  // namespace
+
+Result<ConvShape> conv_shape(const Desc& desc) {
+  if (desc.as<ConvParams>().transposed) return unsupported("a transposed convolution");
+  STOKER_ASSIGN(const ConvShape s, any_shape(desc));
+  for (size_t d = 0; d < 3; ++d) {
     if (s.pad_begin[d] < 0 || s.pad_end[d] < 0) return unsupported("negative pads");
   }
   return s;
+}
+
+Result<ConvShape> transposed_shape(const Desc& desc) {
+  if (!desc.as<ConvParams>().transposed) return unsupported("not a transposed convolution");
+  return any_shape(desc);
 }
 
 Status check_blocked_conv(const Desc& desc, const ConvShape& shape, Packing packed,

@@ -28,8 +28,11 @@ struct ConvShape {
   }
 };
 
-// Refuses ranks outside of 3..5, negative pads and parameters that do not fit the operands.
+// Refuses ranks outside of 3..5, negative pads, parameters that do not fit the operands and
+// transposed convolutions; transposed_shape takes those only, and their ends of pads may be
+// negative.
 Result<ConvShape> conv_shape(const Desc& desc);
+Result<ConvShape> transposed_shape(const Desc& desc);
 
 // What all convolutions of blocked channels check: dtypes, layouts, rank; `packed` is the weight's
 // form.
