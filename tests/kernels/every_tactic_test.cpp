@@ -37,6 +37,19 @@ Case conv(std::vector<int64_t> x, std::vector<int64_t> w, std::vector<int64_t> y
   return {"conv", desc};
 }
 
+Case conv_transpose(std::vector<int64_t> x, std::vector<int64_t> w, std::vector<int64_t> y,
+                    int64_t stride, int64_t group) {
+  Case c = conv(std::move(x), std::move(w), std::move(y), stride, 0, group);
+  std::get<ConvParams>(c.desc.params).transposed = true;
+  return c;
+}
+
+Case resize(ResampleRule::Mode mode, std::vector<int64_t> x, std::vector<int64_t> y) {
+  ResizeParams params;
+  params.rule.mode = mode;
+  return {"resize", Desc{params, {f32(std::move(x))}, {f32(std::move(y))}}};
+}
+
 Case pool(PoolParams::Kind kind, bool global, std::vector<int64_t> x, std::vector<int64_t> y) {
   PoolParams params;
   params.kind = kind;
@@ -96,6 +109,10 @@ std::vector<Case> cases() {
       conv({2, 32, 7, 7}, {16, 32, 1, 1}, {2, 16, 7, 7}, 1, 0, 1),
       conv({1, 32, 9, 9}, {48, 32, 3, 3}, {1, 48, 5, 5}, 2, 1, 1),
       conv({1, 32, 8, 8}, {32, 1, 3, 3}, {1, 32, 8, 8}, 1, 1, 32),
+      conv_transpose({1, 19, 6, 7}, {19, 24, 2, 2}, {1, 24, 12, 14}, 2, 1),
+      conv_transpose({2, 6, 5, 5}, {6, 2, 3, 3}, {2, 4, 11, 11}, 2, 2),
+      resize(ResampleRule::Mode::kNearest, {1, 19, 5, 7}, {1, 19, 10, 21}),
+      resize(ResampleRule::Mode::kCubic, {1, 19, 5, 7}, {1, 19, 9, 4}),
       pool(Kind::kAverage, true, {2, 19, 5, 7}, {2, 19, 1, 1}),
       pool(Kind::kMax, false, {1, 19, 9, 8}, {1, 19, 5, 4}),
       copy({3, 17, 4}, {0, 1, 2}),

@@ -67,6 +67,17 @@ TEST(Packing, ConvInverse) {
   }
 }
 
+TEST(Packing, ConvTransposeInverseAndRefusals) {
+  for (const auto& dims : std::vector<std::vector<int64_t>>{
+           {16, 16, 3, 3}, {3, 17, 5, 2}, {35, 33, 1, 1}, {4, 8, 7}, {0, 3, 3, 3}}) {
+    Desc desc = conv_desc(DType::kF32, dims, 1);
+    EXPECT_FALSE(packed_bytes(desc, 1, Packing::kConvTransposeC16).is_ok());
+    std::get<ConvParams>(desc.params).transposed = true;
+    EXPECT_FALSE(packed_bytes(desc, 1, Packing::kConvC16).is_ok());
+    expect_inverse(desc, Packing::kConvTransposeC16);
+  }
+}
+
 TEST(Packing, GemmPanelPlacesAndSums) {
   const Desc desc = gemm_desc(DType::kU8, {5, 18}, false);
   std::mt19937 random(1);

@@ -19,6 +19,7 @@ namespace {
 
 constexpr int64_t kWantedUnits = 24;
 constexpr int64_t kBlockColumns = 128;
+constexpr int64_t kMinFilters = 8;  // fewer fill less than half of the lanes
 constexpr int64_t kMaxPhases = 4096, kMaxTaps = 1 << 20;
 
 struct Tap {
@@ -222,6 +223,8 @@ Status supports(const Desc& desc) {
   }
   STOKER_ASSIGN(const ConvShape shape, transposed_shape(desc));
   STOKER_TRY(check_blocked_conv(desc, shape, Packing::kConvTransposeC16, true));
+  if (shape.o < kMinFilters)
+    return unsupported("{} output channels, expected {} or more", shape.o, kMinFilters);
   return plan_transpose(desc).status();
 }
 

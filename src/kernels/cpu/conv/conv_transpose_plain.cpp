@@ -2,125 +2,47 @@
 // plain or in layout c16, y plain.
 //   y[i * stride - pad + tap * dilation] += x[i] * w[tap]
 // A unit owns a box of the output: filters x rows x columns of one depth. It packs the input rows
-// that reach the box once, as panels of 16 pixels, multiplies (filter, tap along the row) by them
-// and adds each product where it belongs in the box, which stays in L2; then the epilogue runs.
-//   work   2 N C O taps H W flops and one strided addition per C products, which bounds few
-//   channels limit  the additions are scalar where the stride along a row is not 1
+// that reach the box once, as panels of 16 pixels, and multiplies (filter, tap along the row) by
+// them. Columns that are equal modulo the stride (a phase) lie together in the box, so that the
+// products of neighbouring pixels are added in vectors; the epilogue takes row by row, its phases
+// put in turn.
+//   work   2 N C O taps H W flops and one addition per C products, which bounds few channels
 // SPDX-License-Identifier: Apache-2.0
 #include <cstring>
 
-#include "kernels/cpu/conv/conv_shape.h"
+#include "kernels/cpu/conv/conv_transpose_boxes.h"
 #include "kernels/cpu/copy/transpose.h"
-#include "kernels/cpu/gemm/block.h"
+#include "kernels/cpu/simd.h"
 #include "kernels/tactic.h"
 
 namespace stoker::cpu {
 namespace {
 
-constexpr int64_t kWantedUnits = 24;
-constexpr int64_t kBoxFloats = 64 << 10;     // of the output box
-constexpr int64_t kPackedBytes = 256 << 10;  // of the input rows, if one row fits
-constexpr int64_t kMaxPackedBytes = 256 << 20;
-constexpr int64_t kMaxBoxFilters = 64, kMaxBoxColumns = 4096;
-
-struct TransposePlan {
-  ConvShape shape;
-  bool blocked = false;               // x in c16
-  int64_t channels = 0, filters = 0;  // per group
-  int64_t box_filters = 1, box_rows = 1, box_columns = 1;
-  int64_t filter_blocks = 0, row_blocks = 0, column_blocks = 0;
-  int64_t packed_rows = 0, packed_panels = 0;  // at most, per unit and kernel depth
-  int tile_panels = 1;
-  Epilogue epilogue;
-
-  int64_t box_row() const { return (box_columns + 15) / 16 * 16; }
-  int64_t units() const {
-    return shape.n * shape.group * filter_blocks * shape.out[0] * row_blocks * column_blocks;
-  }
-};
-
 int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
-struct Range {
-  int64_t begin, end;
-  int64_t count() const { return end - begin; }
+// Where the products of a tap along the row go: pixel j of the packed ones to position begin + j of
+// the phase at `row`, if that lies in 0..length.
+struct TapPlace {
+  int64_t row, begin, length;
 };
 
-// Input positions that reach outputs [begin, end) through some tap.
-Range reaching(const ConvShape& s, size_t d, int64_t begin, int64_t end) {
-  const int64_t first = begin + s.pad_begin[d] - (s.kernel[d] - 1) * s.dilation[d];
-  const int64_t last = end - 1 + s.pad_begin[d];
-  const int64_t lo = first <= 0 ? 0 : std::min(divide_up(first, s.stride[d]), s.in[d]);
-  return {lo, std::clamp(last / s.stride[d] + 1, lo, s.in[d])};
-}
-
-// At most that many input positions reach `count` outputs in a row.
-int64_t most_reaching(const ConvShape& s, size_t d, int64_t count) {
-  return std::min(s.in[d], (count - 1 + (s.kernel[d] - 1) * s.dilation[d]) / s.stride[d] + 1);
-}
-
-int64_t row_bytes(const TransposePlan& plan) { return plan.packed_panels * plan.channels * 64; }
-
-void plan_boxes(TransposePlan& plan) {
-  const ConvShape& s = plan.shape;
-  plan.box_filters = std::clamp<int64_t>(plan.filters, 1, kMaxBoxFilters);
-  plan.filter_blocks = divide_up(plan.filters, plan.box_filters);
-  const int64_t pixel_bytes = std::max<int64_t>(1, plan.channels) * 4;
-  const int64_t pixels = std::clamp<int64_t>(kPackedBytes / pixel_bytes, 16, kMaxBoxColumns);
-  const int64_t stride = std::min(s.stride[2], kMaxBoxColumns);
-  plan.box_columns = std::clamp<int64_t>(s.out[2], 1, std::min(pixels * stride, kMaxBoxColumns));
-  plan.box_columns = std::min(plan.box_columns, divide_up(kBoxFloats, plan.box_filters * 16) * 16);
-  plan.column_blocks = divide_up(s.out[2], plan.box_columns);
-  plan.packed_panels = divide_up(most_reaching(s, 2, plan.box_columns), 16);
-  const auto units_of = [&](int64_t rows) {
-    plan.row_blocks = divide_up(s.out[1], rows);
-    return plan.units();
-  };
-  while (plan.box_rows < s.out[1] && units_of(plan.box_rows * 2) >= kWantedUnits &&
-         plan.box_rows * 2 * plan.box_filters * plan.box_row() <= kBoxFloats &&
-         most_reaching(s, 1, plan.box_rows * 2) * row_bytes(plan) <= 2 * kPackedBytes) {
-    plan.box_rows *= 2;
-  }
-  plan.row_blocks = divide_up(s.out[1], plan.box_rows);
-  plan.packed_rows = most_reaching(s, 1, plan.box_rows);
-  plan.tile_panels = tile_panels(TileKind::kF32, plan.box_filters * s.kernel[2]);
-}
-
-Result<TransposePlan> plan_transpose(const Desc& desc) {
-  const auto& params = desc.as<ConvParams>();
-  TransposePlan plan;
-  STOKER_ASSIGN(plan.shape, transposed_shape(desc));
-  const ConvShape& s = plan.shape;
-  plan.blocked = desc.inputs[0].layout == Layout::kC16;
-  plan.channels = s.c / s.group;
-  plan.filters = s.o / s.group;
-  plan_boxes(plan);
-  const double packed =
-      static_cast<double>(plan.packed_rows) * static_cast<double>(row_bytes(plan));
-  const double taps = static_cast<double>(s.kernel[2]) * static_cast<double>(plan.box_filters);
-  if (packed > kMaxPackedBytes || taps > kMaxPackedBytes)
-    return unsupported("a window of {} x {} is too large", s.kernel[1], s.kernel[2]);
-  EpilogueSite site;
-  site.program = &params.epilogue;
-  site.desc = &desc;
-  site.channels_in_rows = true;
-  STOKER_ASSIGN(plan.epilogue, Epilogue::make(site));
-  return plan;
-}
-
 struct Scratch {
-  float* box;     // [filter][row][column]
+  float* box;     // [filter][row][phase][column of the phase]
+  float* lines;   // [filter][column] of one row; a stride of 1 needs none
   float* packed;  // [input row][panel][channel][16 pixels]
   float* tile;
+  TapPlace* taps;             // along the row
   const std::byte** weights;  // (filter, tap along the row)
   std::byte* region;
 };
 
-Scratch carve(const TransposePlan& plan, Carver& carver) {
+Scratch carve(const BoxPlan& plan, Carver& carver) {
   Scratch s{};
   s.box = carver.take<float>(plan.box_filters * plan.box_rows * plan.box_row());
-  s.packed = carver.take<float>(plan.packed_rows * row_bytes(plan) / 4);
+  if (plan.shape.stride[2] > 1) s.lines = carver.take<float>(plan.box_filters * plan.line());
+  s.packed = carver.take<float>(plan.packed_rows * plan.packed_row_bytes() / 4);
   s.tile = carver.take<float>(kMaxTileElements);
+  s.taps = carver.take<TapPlace>(plan.shape.kernel[2]);
   s.weights = carver.take<const std::byte*>(plan.box_filters * plan.shape.kernel[2]);
   s.region = carver.take<std::byte>(plan.epilogue.scratch_bytes());
   return s;
@@ -133,7 +55,7 @@ struct Place {
 };
 
 // Pixels [column, column + lanes) of an input row: [channel][16], lanes behind them zero.
-void pack_panel(const TransposePlan& plan, const float* x, int64_t first_channel, int64_t pixel,
+void pack_panel(const BoxPlan& plan, const float* x, int64_t first_channel, int64_t pixel,
                 int64_t lanes, float* to) {
   const ConvShape& s = plan.shape;
   if (lanes < 16) std::memset(to, 0, static_cast<size_t>(plan.channels) * 64);
@@ -152,13 +74,13 @@ void pack_panel(const TransposePlan& plan, const float* x, int64_t first_channel
   }
 }
 
-void pack_rows(const TransposePlan& plan, const Place& p, const float* x, int64_t in_depth,
+void pack_rows(const BoxPlan& plan, const Place& p, const float* x, int64_t in_depth,
                float* packed) {
   const ConvShape& s = plan.shape;
   const int64_t stored = plan.blocked ? divide_up(s.c, 16) * 16 : s.c;
   x += p.image * stored * s.in_pixels();
   for (int64_t row = p.in_rows.begin; row < p.in_rows.end; ++row) {
-    float* to = packed + (row - p.in_rows.begin) * row_bytes(plan) / 4;
+    float* to = packed + (row - p.in_rows.begin) * plan.packed_row_bytes() / 4;
     for (int64_t c = p.in_columns.begin; c < p.in_columns.end; c += 16, to += plan.channels * 16) {
       pack_panel(plan, x, p.group * plan.channels, (in_depth * s.in[1] + row) * s.in[2] + c,
                  std::min<int64_t>(16, p.in_columns.end - c), to);
@@ -166,20 +88,49 @@ void pack_rows(const TransposePlan& plan, const Place& p, const float* x, int64_
   }
 }
 
-// Adds products of neighbouring pixels to y, which lies `shift` columns from the first one.
-void add_row(const float* products, int64_t count, int64_t shift, int64_t stride, int64_t columns,
-             float* y) {
-  const int64_t lo = shift >= 0 ? 0 : divide_up(-shift, stride);
-  const int64_t hi = shift >= columns ? 0 : std::min(count, (columns - 1 - shift) / stride + 1);
-  if (stride == 1) {
-    for (int64_t j = lo; j < hi; ++j) y[shift + j] += products[j];
+void set_taps(const BoxPlan& plan, const Place& p, TapPlace* taps) {
+  const ConvShape& s = plan.shape;
+  const int64_t stride = s.stride[2], columns = p.columns.count();
+  for (int64_t k = 0; k < s.kernel[2]; ++k) {
+    const int64_t first =
+        p.in_columns.begin * stride - s.pad_begin[2] + k * s.dilation[2] - p.columns.begin;
+    const int64_t phase = (first % stride + stride) % stride;
+    taps[k] = {phase * plan.phase(), (first - phase) / stride,
+               phase < columns ? divide_up(columns - phase, stride) : 0};
+  }
+}
+
+// Adds the products of packed pixels [pixel, pixel + count).
+STOKER_INLINE void add_products(const float* products, int64_t pixel, int64_t count,
+                                const TapPlace& tap, float* row) {
+  const int64_t begin = tap.begin + pixel;
+  const int64_t lo = std::max<int64_t>(0, -begin), hi = std::min(count, tap.length - begin);
+  float* y = row + tap.row + begin;
+  int64_t j = lo;
+  for (; j + kLanes <= hi; j += kLanes) store(y + j, load(y + j) + load(products + j));
+  for (; j < hi; ++j) y[j] += products[j];
+}
+
+// A row with its phases put in turn.
+void interleave(const BoxPlan& plan, const float* row, int64_t columns, float* line) {
+  const int64_t stride = plan.shape.stride[2];
+  if (stride == 2 && columns > 1) {
+    const float *even = row, *odd = row + plan.phase();
+    for (int64_t q = 0; q < columns / 2; ++q) {
+      line[2 * q] = even[q];
+      line[2 * q + 1] = odd[q];
+    }
+    if (columns % 2) line[columns - 1] = even[columns / 2];
     return;
   }
-  for (int64_t j = lo; j < hi; ++j) y[shift + j * stride] += products[j];
+  for (int64_t phase = 0; phase < std::min(stride, columns); ++phase) {
+    const float* from = row + phase * plan.phase();
+    for (int64_t c = phase; c < columns; c += stride) line[c] = *from++;
+  }
 }
 
 // One input row through the taps (depth, h) into row `row` of the box.
-void multiply_row(const TransposePlan& plan, const Place& p, const float* packed, int64_t row,
+void multiply_row(const BoxPlan& plan, const Place& p, const float* packed, int64_t row,
                   const Scratch& scratch) {
   const ConvShape& s = plan.shape;
   const int64_t segment = 0, taps = s.kernel[2], pixels = p.in_columns.count();
@@ -198,24 +149,27 @@ void multiply_row(const TransposePlan& plan, const Place& p, const float* packed
   run_block(block, [&](const TileValues& tile, int64_t first, int panel) {
     const int64_t pixel = int64_t{panel} * 16;
     const int64_t count = std::min<int64_t>(pixels - pixel, int64_t{tile.panels} * 16);
-    const int64_t origin =
-        (p.in_columns.begin + pixel) * s.stride[2] - s.pad_begin[2] - p.columns.begin;
+    int64_t filter = first / taps, tap = first % taps;
     for (int r = 0; r < tile.rows; ++r) {
-      const int64_t filter = (first + r) / taps, tap = (first + r) % taps;
-      add_row(static_cast<const float*>(tile.data) + r * tile.row, count,
-              origin + tap * s.dilation[2], s.stride[2], p.columns.count(),
-              scratch.box + (filter * plan.box_rows + row) * plan.box_row());
+      add_products(static_cast<const float*>(tile.data) + r * tile.row, pixel, count,
+                   scratch.taps[tap],
+                   scratch.box + (filter * plan.box_rows + row) * plan.box_row());
+      if (++tap == taps) {
+        tap = 0;
+        ++filter;
+      }
     }
   });
 }
 
-void compute_box(const TransposePlan& plan, const Launch& launch, const Place& p,
+void compute_box(const BoxPlan& plan, const Launch& launch, const Place& p,
                  const Scratch& scratch) {
   const ConvShape& s = plan.shape;
   std::memset(scratch.box, 0,
               static_cast<size_t>(p.filters * plan.box_rows * plan.box_row()) * sizeof(float));
   const auto* weight = static_cast<const std::byte*>(launch.inputs[1]);
   weight += (p.group * plan.channels * plan.filters + p.filter) * s.taps() * 4;
+  set_taps(plan, p, scratch.taps);
   for (int64_t d = 0; d < s.kernel[0]; ++d) {
     const int64_t reached = p.depth + s.pad_begin[0] - d * s.dilation[0];
     if (reached < 0 || reached % s.stride[0] != 0 || reached / s.stride[0] >= s.in[0]) continue;
@@ -229,52 +183,64 @@ void compute_box(const TransposePlan& plan, const Launch& launch, const Place& p
       for (int64_t row = p.in_rows.begin; row < p.in_rows.end; ++row) {
         const int64_t out = row * s.stride[1] - s.pad_begin[1] + h * s.dilation[1];
         if (out < p.rows.begin || out >= p.rows.end) continue;
-        multiply_row(plan, p, scratch.packed + (row - p.in_rows.begin) * row_bytes(plan) / 4,
+        multiply_row(plan, p,
+                     scratch.packed + (row - p.in_rows.begin) * plan.packed_row_bytes() / 4,
                      out - p.rows.begin, scratch);
       }
     }
   }
 }
 
-void finish_box(const TransposePlan& plan, const Launch& launch, const Place& p,
-                const Scratch& scratch) {
+// The epilogue over output row `row`; `values` are [filter][column], filters `filter_step` apart.
+void finish_row(const BoxPlan& plan, const Launch& launch, const Place& p, int64_t row,
+                float* values, int64_t filter_step, std::byte* region_scratch) {
   const ConvShape& s = plan.shape;
   const int64_t channel = p.group * plan.filters + p.filter;
   if (plan.epilogue.fused()) {
     TilePlace place;
     place.channel = channel;
+    place.offset = (p.image * s.o + channel) * s.out_pixels() +
+                   (p.depth * s.out[1] + row) * s.out[2] + p.columns.begin;
     place.row_stride = s.out_pixels();
     place.panel_stride = 16;
     place.lanes = p.columns.count();
-    for (int64_t row = p.rows.begin; row < p.rows.end; ++row) {
-      place.offset = (p.image * s.o + channel) * s.out_pixels() +
-                     (p.depth * s.out[1] + row) * s.out[2] + p.columns.begin;
-      const TileValues tile{scratch.box + (row - p.rows.begin) * plan.box_row(),
-                            plan.box_rows * plan.box_row(),
-                            16,
-                            static_cast<int>(p.filters),
-                            static_cast<int>(divide_up(p.columns.count(), 16)),
-                            nullptr};
-      plan.epilogue.finish(tile, place, launch.inputs + 1, launch.outputs[0]);
-    }
+    const TileValues tile{values,
+                          filter_step,
+                          16,
+                          static_cast<int>(p.filters),
+                          static_cast<int>(divide_up(p.columns.count(), 16)),
+                          nullptr};
+    plan.epilogue.finish(tile, place, launch.inputs + 1, launch.outputs[0]);
     return;
   }
-  const int64_t begins[3] = {p.depth, p.rows.begin, p.columns.begin};
-  const int64_t extents[3] = {1, p.rows.count(), p.columns.count()};
-  const int64_t steps[3] = {0, plan.box_row(), 1};
+  const int64_t begins[3] = {p.depth, row, p.columns.begin};
   int64_t begin[kMaxRegionRank] = {p.image, channel}, extent[kMaxRegionRank] = {1, p.filters};
-  int64_t strides[kMaxRegionRank] = {0, plan.box_rows * plan.box_row()};
+  int64_t strides[kMaxRegionRank] = {0, filter_step};
   for (int d = 0; d < s.spatial_rank; ++d) {
     const int from = 3 - s.spatial_rank + d;
     begin[d + 2] = begins[from];
-    extent[d + 2] = extents[from];
-    strides[d + 2] = steps[from];
+    extent[d + 2] = from == 2 ? p.columns.count() : 1;
+    strides[d + 2] = from == 2 ? 1 : 0;
   }
-  plan.epilogue.region().run(begin, extent, launch.inputs + 1, launch.outputs, scratch.box, strides,
-                             scratch.region);
+  plan.epilogue.region().run(begin, extent, launch.inputs + 1, launch.outputs, values, strides,
+                             region_scratch);
 }
 
-void transpose_unit(const TransposePlan& plan, const Launch& launch, int64_t unit) {
+void finish_box(const BoxPlan& plan, const Launch& launch, const Place& p, const Scratch& scratch) {
+  for (int64_t row = p.rows.begin; row < p.rows.end; ++row) {
+    float* first = scratch.box + (row - p.rows.begin) * plan.box_row();
+    const int64_t filter_step = plan.box_rows * plan.box_row();
+    if (plan.shape.stride[2] == 1) {
+      finish_row(plan, launch, p, row, first, filter_step, scratch.region);
+      continue;
+    }
+    for (int64_t f = 0; f < p.filters; ++f)
+      interleave(plan, first + f * filter_step, p.columns.count(), scratch.lines + f * plan.line());
+    finish_row(plan, launch, p, row, scratch.lines, plan.line(), scratch.region);
+  }
+}
+
+void transpose_unit(const BoxPlan& plan, const Launch& launch, int64_t unit) {
   Carver carver(launch.worker_workspace);
   const Scratch scratch = carve(plan, carver);
   const ConvShape& s = plan.shape;
@@ -310,7 +276,7 @@ Status supports(const Desc& desc) {
   for (const TensorDesc& y : desc.outputs) {
     if (y.layout != Layout::kPlain) return unsupported("the output is not plain");
   }
-  return plan_transpose(desc).status();
+  return plan_boxes(desc).status();
 }
 
 std::vector<std::vector<Layout>> layouts(const Desc& desc) {
@@ -321,7 +287,7 @@ std::vector<std::vector<Layout>> layouts(const Desc& desc) {
 }
 
 Workspace workspace(const Desc& desc, const Config&) {
-  const auto plan = plan_transpose(desc);
+  const auto plan = plan_boxes(desc);
   if (!plan) return {};
   Carver carver(nullptr);
   carve(*plan, carver);
@@ -329,17 +295,17 @@ Workspace workspace(const Desc& desc, const Config&) {
 }
 
 std::shared_ptr<const void> prepare(const Desc& desc, const Config&) {
-  auto plan = plan_transpose(desc);
+  auto plan = plan_boxes(desc);
   if (!plan) return nullptr;
-  return std::shared_ptr<const void>(std::make_unique<const TransposePlan>(std::move(*plan)));
+  return std::shared_ptr<const void>(std::make_unique<const BoxPlan>(std::move(*plan)));
 }
 
 int64_t units(const Desc&, const Config&, const void* prepared, int) {
-  return static_cast<const TransposePlan*>(prepared)->units();
+  return static_cast<const BoxPlan*>(prepared)->units();
 }
 
 Status launch(const Launch& launch) {
-  const auto& plan = *static_cast<const TransposePlan*>(launch.prepared);
+  const auto& plan = *static_cast<const BoxPlan*>(launch.prepared);
   for (int64_t unit = launch.unit_begin; unit < launch.unit_end; ++unit)
     transpose_unit(plan, launch, unit);
   return Status::ok();
@@ -350,6 +316,7 @@ Status launch(const Launch& launch) {
 extern const Tactic conv_transpose_f32_plain;
 const Tactic conv_transpose_f32_plain = {
     .name = "conv_transpose_f32_plain",
+    .version = 2,
     .family = Family::kConv,
     .supports = supports,
     .layouts = layouts,
