@@ -126,29 +126,53 @@ RecurrentShape recurrent_shape(const EvalContext& c) {
   return {x[batch_first ? 1 : 0], x[batch_first ? 0 : 1], x[2], r[2], r[0], batch_first};
 }
 
+static WeightRows rows_of(const TensorView& weights, int64_t start, int64_t count) {
+  WeightRows rows;
+  if (weights.dense() && weights.dtype == DType::kF32) {
+    rows.f32 = weights.as<const float>() + start;
+  } else if (weights.dense() && weights.dtype == DType::kF64) {
+    rows.f64 = weights.as<const double>() + start;
+  } else {
+    const std::vector<double> all = to_doubles(weights);
+    rows.converted.assign(all.begin() + start, all.begin() + start + count);
+    rows.f64 = rows.converted.data();
+  }
+  return rows;
+}
+
 std::vector<RecurrentWeights> recurrent_weights(const EvalContext& c, const RecurrentShape& s,
                                                 int64_t gates) {
   const int64_t rows = gates * s.hidden;
-  const std::vector<double> w = to_doubles(c.inputs[1]), r = to_doubles(c.inputs[2]);
   const std::vector<double> b =
       c.has(3) ? to_doubles(c.inputs[3]) : std::vector<double>(s.directions * 2 * rows, 0.0);
-  const auto part = [](const std::vector<double>& from, int64_t start, int64_t count) {
-    return std::vector<double>(from.begin() + start, from.begin() + start + count);
+  const auto bias = [&](int64_t part) {
+    return std::vector<double>(b.begin() + part * rows, b.begin() + (part + 1) * rows);
   };
   std::vector<RecurrentWeights> result;
   for (int64_t d = 0; d < s.directions; ++d) {
-    result.push_back({part(w, d * rows * s.input, rows * s.input),
-                      part(r, d * rows * s.hidden, rows * s.hidden), part(b, d * 2 * rows, rows),
-                      part(b, (2 * d + 1) * rows, rows)});
+    result.push_back({rows_of(c.inputs[1], d * rows * s.input, rows * s.input),
+                      rows_of(c.inputs[2], d * rows * s.hidden, rows * s.hidden), bias(2 * d),
+                      bias(2 * d + 1)});
   }
   return result;
 }
 
-double row_dot(const std::vector<double>& matrix, int64_t row, int64_t columns, const double* v) {
-  const double* m = matrix.data() + row * columns;
-  double sum = 0;
-  for (int64_t i = 0; i < columns; ++i) sum += m[i] * v[i];
-  return sum;
+template <class T>
+static double dot(const T* m, int64_t columns, const double* v) {
+  // Several sums, so that an addition need not wait for the one before.
+  constexpr int64_t kSums = 8;
+  double sums[kSums] = {};
+  int64_t i = 0;
+  for (; i + kSums <= columns; i += kSums) {
+    for (int64_t k = 0; k < kSums; ++k) sums[k] += static_cast<double>(m[i + k]) * v[i + k];
+  }
+  for (; i < columns; ++i) sums[0] += static_cast<double>(m[i]) * v[i];
+  return ((sums[0] + sums[4]) + (sums[1] + sums[5])) + ((sums[2] + sums[6]) + (sums[3] + sums[7]));
+}
+
+double row_dot(const WeightRows& matrix, int64_t row, int64_t columns, const double* v) {
+  return matrix.f32 ? dot(matrix.f32 + row * columns, columns, v)
+                    : dot(matrix.f64 + row * columns, columns, v);
 }
 
 double clip_to(double x, double limit) { return limit > 0 ? std::clamp(x, -limit, limit) : x; }

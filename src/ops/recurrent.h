@@ -38,14 +38,22 @@ using RecurrentStep = std::function<void(int64_t direction, const double* x, Rec
 Status run_recurrent(const EvalContext& c, const RecurrentShape& s, int c_index,
                      const RecurrentStep& step);
 
-// W, R, B of one direction as doubles.
+// Rows of weights where they lie, or converted when they are neither f32 nor f64: the same engine
+// runs them again and again, and conversions took most of the time.
+struct WeightRows {
+  const float* f32 = nullptr;
+  const double* f64 = nullptr;  // when f32 is null
+  std::vector<double> converted;
+};
+// W, R, B of one direction.
 struct RecurrentWeights {
-  std::vector<double> w, r, wb, rb;
+  WeightRows w, r;
+  std::vector<double> wb, rb;
 };
 std::vector<RecurrentWeights> recurrent_weights(const EvalContext& c, const RecurrentShape& s,
                                                 int64_t gates);
 // rows . v
-double row_dot(const std::vector<double>& matrix, int64_t row, int64_t columns, const double* v);
+double row_dot(const WeightRows& matrix, int64_t row, int64_t columns, const double* v);
 double clip_to(double x, double limit);  // limit 0: none
 
 }  // namespace stoker
