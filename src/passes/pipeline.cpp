@@ -8,46 +8,51 @@
 namespace stoker {
 
 // The pipeline, in order: PASS(function, knob that switches it). disable_passes takes the name.
-#define STOKER_PASSES(PASS)                     \
-  /* Know what can be known. */                 \
-  PASS(fold_constants, disable_passes)          \
-  PASS(simplify_subgraphs, disable_passes)      \
-  PASS(fold_constants, disable_passes)          \
-  PASS(simplify, disable_passes)                \
-  PASS(remove_identities, disable_passes)       \
-  PASS(canonicalize, disable_passes)            \
-  PASS(cancel_transposes, disable_passes)       \
-  PASS(fold_constants, disable_passes)          \
-  PASS(cse, disable_passes)                     \
-  PASS(dce, disable_passes)                     \
-  PASS(prune_subgraphs, disable_passes)         \
-  PASS(dce, disable_passes)                     \
-  /* Fewer operations with the same meaning. */ \
-  PASS(fold_batch_norm, disable_passes)         \
-  PASS(fold_constants, disable_passes)          \
-  PASS(clip, disable_passes)                    \
-  PASS(softmax, disable_passes)                 \
-  PASS(attention, disable_passes)               \
-  PASS(layer_norm, disable_passes)              \
-  PASS(rms_norm, disable_passes)                \
-  PASS(gelu, disable_passes)                    \
-  PASS(swish, disable_passes)                   \
-  PASS(hard_swish, disable_passes)              \
-  PASS(mish, disable_passes)                    \
-  PASS(dce, disable_passes)                     \
-  /* Integers where the model is quantized. */  \
-  PASS(quantized_movement, fuse_quantized)      \
-  PASS(quantized_conv, fuse_quantized)          \
-  PASS(quantized_gemm, fuse_quantized)          \
-  PASS(quantized_add, fuse_quantized)           \
-  PASS(quantized_pool, fuse_quantized)          \
-  PASS(fold_dequantized, disable_passes)        \
-  PASS(cse, disable_passes)                     \
-  PASS(dce, disable_passes)                     \
-  /* Fewer trips to memory. */                  \
-  PASS(conv_epilogue, fuse_epilogues)           \
-  PASS(gemm_epilogue, fuse_epilogues)           \
-  PASS(region, fuse_regions)                    \
+#define STOKER_PASSES(PASS)                      \
+  /* Know what can be known. A conditional    */ \
+  /* that is decided may decide others.       */ \
+  PASS(fold_constants, disable_passes)           \
+  PASS(simplify_subgraphs, disable_passes)       \
+  PASS(fold_constants, disable_passes)           \
+  PASS(simplify_subgraphs, disable_passes)       \
+  PASS(fold_constants, disable_passes)           \
+  PASS(simplify_subgraphs, disable_passes)       \
+  PASS(fold_constants, disable_passes)           \
+  PASS(simplify, disable_passes)                 \
+  PASS(remove_identities, disable_passes)        \
+  PASS(canonicalize, disable_passes)             \
+  PASS(cancel_transposes, disable_passes)        \
+  PASS(fold_constants, disable_passes)           \
+  PASS(cse, disable_passes)                      \
+  PASS(dce, disable_passes)                      \
+  PASS(prune_subgraphs, disable_passes)          \
+  PASS(dce, disable_passes)                      \
+  /* Fewer operations with the same meaning. */  \
+  PASS(fold_batch_norm, disable_passes)          \
+  PASS(fold_constants, disable_passes)           \
+  PASS(clip, disable_passes)                     \
+  PASS(softmax, disable_passes)                  \
+  PASS(attention, disable_passes)                \
+  PASS(layer_norm, disable_passes)               \
+  PASS(rms_norm, disable_passes)                 \
+  PASS(gelu, disable_passes)                     \
+  PASS(swish, disable_passes)                    \
+  PASS(hard_swish, disable_passes)               \
+  PASS(mish, disable_passes)                     \
+  PASS(dce, disable_passes)                      \
+  /* Integers where the model is quantized. */   \
+  PASS(quantized_movement, fuse_quantized)       \
+  PASS(quantized_conv, fuse_quantized)           \
+  PASS(quantized_gemm, fuse_quantized)           \
+  PASS(quantized_add, fuse_quantized)            \
+  PASS(quantized_pool, fuse_quantized)           \
+  PASS(fold_dequantized, disable_passes)         \
+  PASS(cse, disable_passes)                      \
+  PASS(dce, disable_passes)                      \
+  /* Fewer trips to memory. */                   \
+  PASS(conv_epilogue, fuse_epilogues)            \
+  PASS(gemm_epilogue, fuse_epilogues)            \
+  PASS(region, fuse_regions)                     \
   PASS(dce, disable_passes)
 
 #define STOKER_DECLARE(name, knob) Result<int> name(Graph&, const PassContext&);

@@ -10,7 +10,7 @@ namespace {
 
 class TypeRefresher {
  public:
-  explicit TypeRefresher(Graph& graph) : graph_(graph) {}
+  TypeRefresher(Graph& graph, bool names_unknown) : graph_(graph), names_unknown_(names_unknown) {}
 
   Status run() {
     for (const Value* input : graph_.inputs) {
@@ -20,7 +20,9 @@ class TypeRefresher {
       if (node->is_constant()) continue;
       STOKER_TRY(refresh(node.get()));
       for (const Value* output : node->outputs) learn(output->type.dims);
-      for (Value* output : node->outputs) name_unknown(*output);
+      for (Value* output : node->outputs) {
+        if (names_unknown_) name_unknown(*output);
+      }
     }
     return Status::ok();
   }
@@ -84,11 +86,13 @@ class TypeRefresher {
   }
 
   Graph& graph_;
+  bool names_unknown_;
   std::set<std::string> known_;
 };
 
 }  // namespace
 
-Status refresh_types(Graph& graph) { return TypeRefresher(graph).run(); }
+Status refresh_types(Graph& graph) { return TypeRefresher(graph, true).run(); }
+Status infer_again(Graph& graph) { return TypeRefresher(graph, false).run(); }
 
 }  // namespace stoker

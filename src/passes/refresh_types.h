@@ -10,4 +10,8 @@ namespace stoker {
 // node determines. Runs at the end of the pipeline, always: lowering relies on it.
 Status refresh_types(Graph& graph);
 
+// The same without the promise about symbols, for passes that let types know much more (a branch in
+// place of its conditional); also for sub-graphs, whose symbols the graphs around them determine.
+Status infer_again(Graph& graph);
+
 }  // namespace stoker

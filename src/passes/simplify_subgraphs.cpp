@@ -6,6 +6,7 @@
 #include "ir/subgraphs.h"
 #include "passes/fuse.h"
 #include "passes/match.h"
+#include "passes/refresh_types.h"
 
 namespace stoker {
 namespace {
@@ -72,15 +73,17 @@ Result<bool> inline_branch(Graph& graph, Node* node) {
 }  // namespace
 
 Result<int> simplify_subgraphs(Graph& graph, const PassContext&) {
-  int changes = 0;
+  int changes = 0, inlined = 0;
   for (Node* node : node_snapshot(graph)) {
     if (subgraph_count(*node) == 0 || node->is("fused")) continue;
     changes += sink_constants(graph, node);
     if (!node->is("if")) continue;
-    STOKER_ASSIGN(const bool inlined, inline_branch(graph, node));
-    changes += inlined;
+    STOKER_ASSIGN(const bool is_inlined, inline_branch(graph, node));
+    inlined += is_inlined;
   }
-  return changes;
+  // What was unknown where two branches met, a rank above all, is often known now.
+  if (inlined > 0) STOKER_TRY(infer_again(graph));
+  return changes + inlined;
 }
 
 }  // namespace stoker
