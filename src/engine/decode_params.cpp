@@ -130,6 +130,21 @@ ResizeParams Decoder::resize_params(const fb::Resize& from) {
   return p;
 }
 
+RecurrentParams Decoder::recurrent_params(const fb::Recurrent& from) {
+  RecurrentParams p;
+  p.cell = number(from.cell(), RecurrentParams::Cell::kRnn, "cell");
+  p.direction = number(from.direction(), RecurrentParams::Direction::kBidirectional, "direction");
+  p.activations = tables(from.activations(), [&](const fb::Activation& a) {
+    return Activation{number(a.kind(), ActivationKind::kSoftplus, "activation"), a.alpha(),
+                      a.beta()};
+  });
+  p.clip = from.clip();
+  p.batch_first = from.batch_first();
+  p.coupled = from.coupled();
+  p.linear_first = from.linear_first();
+  return p;
+}
+
 Params Decoder::params(const fb::Step& s) {
   if (s.params()) {
     switch (s.params_type()) {
@@ -155,6 +170,7 @@ Params Decoder::params(const fb::Step& s) {
       }
       case fb::Params::Attention: return attention_params(*s.params_as_Attention());
       case fb::Params::Resize: return resize_params(*s.params_as_Resize());
+      case fb::Params::Recurrent: return recurrent_params(*s.params_as_Recurrent());
       case fb::Params::NONE: break;
     }
   }

@@ -118,6 +118,7 @@ class Decoder {
   Params params(const fb::Step& s);
   ConvParams conv(const fb::Conv& c);
   ResizeParams resize_params(const fb::Resize& from);
+  RecurrentParams recurrent_params(const fb::Recurrent& from);
   PoolParams pool_params(const fb::Pool& p);
   PlanStep step(const fb::Step& s);
   std::vector<PlanPort> ports(const TableVector<fb::Port>* list) {

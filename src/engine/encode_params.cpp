@@ -124,4 +124,13 @@ Offset<void> Encoder::params(const ResizeParams& p) {
       .Union();
 }
 
+Offset<void> Encoder::params(const RecurrentParams& p) {
+  const auto activations = tables<fb::Activation>(p.activations, [&](const Activation& a) {
+    return fb::CreateActivation(b_, static_cast<uint8_t>(a.kind), a.alpha, a.beta);
+  });
+  return fb::CreateRecurrent(b_, static_cast<uint8_t>(p.cell), static_cast<uint8_t>(p.direction),
+                             activations, p.clip, p.batch_first, p.coupled, p.linear_first)
+      .Union();
+}
+
 }  // namespace stoker::engine

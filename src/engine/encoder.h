@@ -121,6 +121,7 @@ class Encoder {
   Offset<void> params(const FallbackParams& p);
   Offset<void> params(const AttentionParams& p);
   Offset<void> params(const ResizeParams& p);
+  Offset<void> params(const RecurrentParams& p);
   Offset<fb::Step> step(const PlanStep& s);
   Tables<fb::Port> ports(const std::vector<PlanPort>& list) {
     return tables<fb::Port>(

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/status.h"
+#include "kernels/desc/recurrent.h"
 #include "kernels/tactic.h"
 
 namespace stoker {
@@ -14,13 +15,15 @@ namespace {
 
 constexpr int64_t kMaxPackedBytes = int64_t{1} << 46;
 
-// Sizes of a packed weight. Gemm: O = N, I = K, outer = batches. Conv: outer = 1.
+// Sizes of a packed weight. Gemm: O = N, I = K, outer = batches. Conv: outer = 1. Recurrent: O =
+// hidden, I = K, outer = directions.
 struct Geometry {
   int64_t outer = 1, o = 0, i = 0, kh = 1, kw = 1;
   int64_t element_bytes = 4;
   bool transposed = false;  // gemm: canonical form is [N, K]
   bool sums = false;
   bool is_unsigned = false;
+  const RecurrentParams* recurrent = nullptr;
   int64_t elements = 0;  // packed ones, without the sums
   int64_t sum_count = 0;
   int64_t bytes = 0;
@@ -50,6 +53,9 @@ Status fill_sizes(Geometry& g, Packing packing) {
   const auto times = [&](int64_t factor) { fits = fits && multiply(elements, factor); };
   const int64_t o_blocks = blocks(g.o, 16);
   switch (packing) {
+    case Packing::kGatePanel:
+      for (const int64_t f : {gate_count(*g.recurrent), o_blocks, g.i, int64_t{16}}) times(f);
+      break;
     case Packing::kGemmPanel:
       for (const int64_t f : {o_blocks, g.i, int64_t{16}}) times(f);
       break;
@@ -86,58 +92,87 @@ Status fill_sizes(Geometry& g, Packing packing) {
   return Status::ok();
 }
 
-Result<Geometry> geometry(const Desc& spec, int index, Packing packing) {
-  if (index != 1 || spec.inputs.size() < 2) {
-    return unsupported(
-        "packing {}: operand {} is not a weight; only operand 1 of a gemm or conv is",
-        packing_name(packing), index);
+Status fill_gemm(Geometry& g, const Desc& spec, Packing packing) {
+  const std::vector<int64_t>& dims = spec.inputs[1].dims;
+  if (spec.family() != Family::kGemm || dims.size() < 2) {
+    return unsupported("packing {}: expected the B of a gemm with rank >= 2, found rank {} of a {}",
+                       packing_name(packing), dims.size(), family_name(spec.family()));
   }
-  const TensorDesc& weight = spec.inputs[1];
+  g.transposed = spec.as<GemmParams>().transpose_b;
+  const size_t rank = dims.size();
+  g.i = g.transposed ? dims[rank - 1] : dims[rank - 2];
+  g.o = g.transposed ? dims[rank - 2] : dims[rank - 1];
+  for (size_t d = 0; d + 2 < rank; ++d) {
+    if (!multiply(g.outer, dims[d])) {
+      return error(StatusCode::kResourceExhausted, "packing: the batch of the weight overflows");
+    }
+  }
+  return Status::ok();
+}
+
+Status fill_conv(Geometry& g, const Desc& spec, Packing packing) {
+  const std::vector<int64_t>& dims = spec.inputs[1].dims;
+  if (spec.family() != Family::kConv || (dims.size() != 3 && dims.size() != 4)) {
+    return unsupported("packing {}: expected a conv weight of rank 3 or 4, found rank {} of a {}",
+                       packing_name(packing), dims.size(), family_name(spec.family()));
+  }
+  const int64_t group = spec.as<ConvParams>().group;
+  const bool transposed = spec.as<ConvParams>().transposed;
+  if (transposed != (packing == Packing::kConvTransposeC16)) {
+    return unsupported("packing {} does not hold the weight of a {}conv", packing_name(packing),
+                       transposed ? "transposed " : "");
+  }
+  const bool depthwise = packing == Packing::kDepthwiseC16;
+  if (depthwise ? dims[1] != 1 || group != dims[0] : group != 1) {
+    return unsupported("packing {}: a weight of {} groups does not fit; choose another packing",
+                       packing_name(packing), group);
+  }
+  g.o = dims[transposed ? 1 : 0];
+  g.i = dims[transposed ? 0 : 1];
+  if (dims.size() == 4) g.kh = dims[2];
+  g.kw = dims.back();
+  return Status::ok();
+}
+
+Status fill_gates(Geometry& g, const Desc& spec, int index) {
+  const std::vector<int64_t>& dims = spec.inputs[static_cast<size_t>(index)].dims;
+  if (spec.family() != Family::kRecurrent || dims.size() != 3) {
+    return unsupported(
+        "packing gate_panel: expected W or R of a recurrent layer, found rank {} of "
+        "a {}",
+        dims.size(), family_name(spec.family()));
+  }
+  g.recurrent = &spec.as<RecurrentParams>();
+  const int64_t gates = gate_count(*g.recurrent);
+  if (dims[1] % gates != 0)
+    return unsupported("packing gate_panel: {} rows are not {} gates", dims[1], gates);
+  g.outer = dims[0];
+  g.o = dims[1] / gates;
+  g.i = dims[2];
+  return Status::ok();
+}
+
+Result<Geometry> geometry(const Desc& spec, int index, Packing packing) {
+  const bool gates = packing == Packing::kGatePanel;
+  if ((index != 1 && !(gates && index == 2)) || index >= static_cast<int>(spec.inputs.size())) {
+    return unsupported("packing {}: operand {} of a {} is not a weight", packing_name(packing),
+                       index, family_name(spec.family()));
+  }
+  const TensorDesc& weight = spec.inputs[static_cast<size_t>(index)];
   STOKER_TRY(check_dtype(weight.dtype, packing));
-  const std::vector<int64_t>& dims = weight.dims;
-  for (const int64_t extent : dims) {
+  for (const int64_t extent : weight.dims) {
     if (extent < 0)
       return invalid_argument("packing {}: negative extent {}", packing_name(packing), extent);
   }
   Geometry g;
   g.element_bytes = dtype_bits(weight.dtype) / 8;
-  const bool gemm_packing = packing == Packing::kGemmPanel || packing == Packing::kGemmPanelI8;
   g.is_unsigned = weight.dtype == DType::kU8 && packing != Packing::kDepthwiseC16;
-  if (gemm_packing) {
-    if (spec.family() != Family::kGemm || dims.size() < 2) {
-      return unsupported(
-          "packing {}: expected the B of a gemm with rank >= 2, found rank {} of a {}",
-          packing_name(packing), dims.size(), family_name(spec.family()));
-    }
-    g.transposed = spec.as<GemmParams>().transpose_b;
-    const size_t rank = dims.size();
-    g.i = g.transposed ? dims[rank - 1] : dims[rank - 2];
-    g.o = g.transposed ? dims[rank - 2] : dims[rank - 1];
-    for (size_t d = 0; d + 2 < rank; ++d) {
-      if (!multiply(g.outer, dims[d])) {
-        return error(StatusCode::kResourceExhausted, "packing: the batch of the weight overflows");
-      }
-    }
+  if (gates) {
+    STOKER_TRY(fill_gates(g, spec, index));
+  } else if (packing == Packing::kGemmPanel || packing == Packing::kGemmPanelI8) {
+    STOKER_TRY(fill_gemm(g, spec, packing));
   } else {
-    if (spec.family() != Family::kConv || (dims.size() != 3 && dims.size() != 4)) {
-      return unsupported("packing {}: expected a conv weight of rank 3 or 4, found rank {} of a {}",
-                         packing_name(packing), dims.size(), family_name(spec.family()));
-    }
-    const int64_t group = spec.as<ConvParams>().group;
-    const bool transposed = spec.as<ConvParams>().transposed;
-    if (transposed != (packing == Packing::kConvTransposeC16)) {
-      return unsupported("packing {} does not hold the weight of a {}conv", packing_name(packing),
-                         transposed ? "transposed " : "");
-    }
-    const bool depthwise = packing == Packing::kDepthwiseC16;
-    if (depthwise ? dims[1] != 1 || group != dims[0] : group != 1) {
-      return unsupported("packing {}: a weight of {} groups does not fit; choose another packing",
-                         packing_name(packing), group);
-    }
-    g.o = dims[transposed ? 1 : 0];
-    g.i = dims[transposed ? 0 : 1];
-    if (dims.size() == 4) g.kh = dims[2];
-    g.kw = dims.back();
+    STOKER_TRY(fill_conv(g, spec, packing));
   }
   STOKER_TRY(fill_sizes(g, packing));
   return g;
@@ -153,6 +188,22 @@ void walk_gemm(const Geometry& g, int64_t k_group, Visit visit) {
         const int64_t canonical = b * g.i * g.o + (g.transposed ? n * g.i + k : k * g.o + n);
         const int64_t step = (b * panels + n / 16) * k_blocks + k / k_group;
         visit((step * 16 + n % 16) * k_group + k % k_group, canonical, b * panels * 16 + n);
+      }
+    }
+  }
+}
+
+template <class Visit>
+void walk_gates(const Geometry& g, Visit visit) {
+  const int64_t blocks_of = blocks(g.o, 16), gates = gate_count(*g.recurrent);
+  int64_t canonical = 0;
+  for (int64_t d = 0; d < g.outer; ++d) {
+    for (int64_t gate = 0; gate < gates; ++gate) {
+      for (int64_t n = 0; n < g.o; ++n) {
+        const int64_t panel =
+            d * gates * blocks_of + gate_panel(*g.recurrent, blocks_of, n / 16, gate);
+        for (int64_t k = 0; k < g.i; ++k)
+          visit((panel * g.i + k) * 16 + n % 16, canonical++, int64_t{0});
       }
     }
   }
@@ -174,6 +225,7 @@ template <class Visit>
 void walk(const Geometry& g, Packing packing, Visit visit) {
   const int64_t i16 = blocks(g.i, 16), i4 = blocks(g.i, 4), kh = g.kh, kw = g.kw, ic = g.i;
   switch (packing) {
+    case Packing::kGatePanel: return walk_gates(g, visit);
     case Packing::kGemmPanel: return walk_gemm(g, 1, visit);
     case Packing::kGemmPanelI8: return walk_gemm(g, 4, visit);
     case Packing::kConvC16:
@@ -257,7 +309,7 @@ Result<int64_t> packed_bytes(const Desc& spec, int index, Packing packing) {
 Result<Tensor> pack_weight(const Desc& spec, int index, Packing packing, const Tensor& weight) {
   if (packing == Packing::kNone) return weight;
   STOKER_ASSIGN(const Geometry g, geometry(spec, index, packing));
-  const TensorDesc& operand = spec.inputs[1];
+  const TensorDesc& operand = spec.inputs[static_cast<size_t>(index)];
   if (weight.dtype() != operand.dtype || weight.shape() != operand.dims) {
     return invalid_argument("pack_weight: expected {}{}, found {}{}", dtype_name(operand.dtype),
                             shape_text(operand.dims), dtype_name(weight.dtype()),
@@ -286,7 +338,7 @@ Result<Tensor> unpack_weight(const Desc& spec, int index, Packing packing, const
     return invalid_argument("unpack_weight: expected u8[{}], found {}{}", g.bytes,
                             dtype_name(packed.dtype()), shape_text(packed.shape()));
   }
-  const TensorDesc& operand = spec.inputs[1];
+  const TensorDesc& operand = spec.inputs[static_cast<size_t>(index)];
   STOKER_ASSIGN(Tensor weight, Tensor::allocate(operand.dtype, operand.dims));
   if (g.element_bytes == 4) {
     const auto* from = static_cast<const uint32_t*>(packed.data());

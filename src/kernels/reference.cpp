@@ -7,6 +7,7 @@
 
 #include "base/numeric.h"
 #include "kernels/desc/attention.h"
+#include "kernels/desc/recurrent.h"
 #include "kernels/reference_move.h"
 #include "kernels/reference_parts.h"
 #include "kernels/reference_resize.h"
@@ -157,6 +158,9 @@ Status launch_fallback(const Launch& l) { return launch_op(l, l.desc->as<Fallbac
 Status launch_attention(const Launch& l) {
   return launch_op(l, attention_call(l.desc->as<AttentionParams>()));
 }
+Status launch_recurrent(const Launch& l) {
+  return launch_op(l, recurrent_call(l.desc->as<RecurrentParams>()));
+}
 
 Status launch_resize(const Launch& l) {
   return l.unit_begin >= l.unit_end ? Status::ok()
@@ -186,6 +190,7 @@ std::span<const Tactic> reference_tactics() {
       reference("gather_reference", Family::kGather, supports_moves, launch_gather),
       reference("fallback_reference", Family::kFallback, supports_fallback, launch_fallback),
       reference("attention_reference", Family::kAttention, supports_numbers, launch_attention),
+      reference("recurrent_reference", Family::kRecurrent, supports_numbers, launch_recurrent),
       reference("resize_reference", Family::kResize, supports_moves, launch_resize),
   };
   return tactics;

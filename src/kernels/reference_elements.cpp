@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/numeric.h"
 #include "kernels/desc/attention.h"
+#include "kernels/desc/recurrent.h"
 #include "kernels/reference.h"
 #include "kernels/reference_move.h"
 #include "kernels/reference_parts.h"
@@ -94,6 +95,8 @@ Result<std::vector<double>> reference_elements(const Desc& desc, const void* con
       return op_elements(desc, desc.as<FallbackParams>(), inputs, output, wanted);
     case Family::kAttention:
       return op_elements(desc, attention_call(desc.as<AttentionParams>()), inputs, output, wanted);
+    case Family::kRecurrent:
+      return op_elements(desc, recurrent_call(desc.as<RecurrentParams>()), inputs, output, wanted);
     case Family::kResize: return resized_elements(desc, inputs[0], wanted);
     case Family::kGemm:
     case Family::kConv:

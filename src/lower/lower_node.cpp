@@ -13,6 +13,7 @@ constexpr std::string_view kViews[] = {"reshape", "flatten", "squeeze", "unsquee
 constexpr std::string_view kPools[] = {"max_pool", "average_pool", "global_max_pool",
                                        "global_average_pool"};
 constexpr std::string_view kCopies[] = {"transpose", "slice", "concat"};
+constexpr std::string_view kRecurrent[] = {"lstm", "gru", "rnn"};
 
 template <size_t N>
 bool stands_in(const std::string_view (&list)[N], std::string_view name) {
@@ -79,7 +80,8 @@ Result<LoweredStep> lower_single(const Node& node) {
   if (group.anchor || is_region_op(node)) {
     if (auto step = lower_group(group)) return step;
   }
-  for (const auto rule : {lower_pool, lower_copy, lower_gather, lower_attention, lower_resize}) {
+  for (const auto rule :
+       {lower_pool, lower_copy, lower_gather, lower_attention, lower_resize, lower_recurrent}) {
     if (auto step = rule(node)) return step;
   }
   return lower_fallback(node);
@@ -99,6 +101,7 @@ std::string_view usual_family(const Op& op) {
   if (find_region_rule(op.name)) return "region";
   if (stands_in(kPools, op.name)) return "pool";
   if (stands_in(kCopies, op.name)) return "copy";
+  if (stands_in(kRecurrent, op.name)) return "recurrent";
   if (op.name == "attention" || op.name == "resize") return op.name;
   return op.name == "gather" ? "gather" : "reference";
 }

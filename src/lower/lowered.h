@@ -57,6 +57,7 @@ Result<LoweredStep> lower_copy(const Node& node);
 Result<LoweredStep> lower_gather(const Node& node);
 Result<LoweredStep> lower_attention(const Node& node);
 Result<LoweredStep> lower_resize(const Node& node);
+Result<LoweredStep> lower_recurrent(const Node& node);
 Result<LoweredStep> lower_fallback(const Node& node);
 
 // Helpers shared by the rules.

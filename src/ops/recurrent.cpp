@@ -60,36 +60,9 @@ Status infer_recurrent(InferContext& c, const char* op, int64_t gates) {
   return Status::ok();
 }
 
-double Activation::operator()(double x) const {
-  if (name == "Sigmoid") return 1.0 / (1.0 + std::exp(-x));
-  if (name == "Tanh") return std::tanh(x);
-  if (name == "Relu") return std::max(x, 0.0);
-  if (name == "Affine") return alpha * x + beta;
-  if (name == "LeakyRelu") return x < 0 ? alpha * x : x;
-  if (name == "ThresholdedRelu") return x > alpha ? x : 0.0;
-  if (name == "ScaledTanh") return alpha * std::tanh(beta * x);
-  if (name == "HardSigmoid") return std::max(0.0, std::min(1.0, alpha * x + beta));
-  if (name == "Elu") return x < 0 ? alpha * std::expm1(x) : x;
-  if (name == "Softsign") return x / (1.0 + std::fabs(x));
-  return std::max(x, 0.0) + std::log1p(std::exp(-std::fabs(x)));  // Softplus
-}
-
 Result<std::vector<Activation>> activations_of(const Attributes& attributes, const char* op,
                                                int64_t directions,
                                                std::vector<std::string> defaults) {
-  // Name, default alpha, default beta.
-  struct Known {
-    const char* name;
-    double alpha, beta;
-    bool uses_alpha, uses_beta;
-  };
-  static constexpr Known kKnown[] = {
-      {"Sigmoid", 0, 0, false, false},      {"Tanh", 0, 0, false, false},
-      {"Relu", 0, 0, false, false},         {"Affine", 1, 0, true, true},
-      {"LeakyRelu", 0.01f, 0, true, false}, {"ThresholdedRelu", 1, 0, true, false},
-      {"ScaledTanh", 1, 1, true, true},     {"HardSigmoid", 0.2f, 0.5, true, true},
-      {"Elu", 1, 0, true, false},           {"Softsign", 0, 0, false, false},
-      {"Softplus", 0, 0, false, false}};
   std::vector<std::string> names;
   if (const auto it = attributes.all().find("activations"); it != attributes.all().end()) {
     if (const auto* list = std::get_if<std::vector<std::string>>(&it->second)) names = *list;
@@ -107,15 +80,13 @@ Result<std::vector<Activation>> activations_of(const Attributes& attributes, con
   std::vector<Activation> result;
   size_t next_alpha = 0, next_beta = 0;
   for (const std::string& name : names) {
-    const auto known = std::find_if(std::begin(kKnown), std::end(kKnown), [&](const Known& k) {
-      return std::equal(name.begin(), name.end(), k.name, k.name + std::strlen(k.name),
-                        [](char a, char b) { return std::tolower(a) == std::tolower(b); });
-    });
-    if (known == std::end(kKnown)) return unsupported("{}: unknown activation \"{}\"", op, name);
-    Activation a{known->name, known->alpha, known->beta};
-    if (known->uses_alpha && next_alpha < alphas.size()) a.alpha = alphas[next_alpha++];
-    if (known->uses_beta && next_beta < betas.size()) a.beta = betas[next_beta++];
-    result.push_back(std::move(a));
+    const int kind = find_activation(name);
+    if (kind < 0) return unsupported("{}: unknown activation \"{}\"", op, name);
+    const ActivationEntry& known = activation_entries()[static_cast<size_t>(kind)];
+    Activation a{static_cast<ActivationKind>(kind), known.alpha, known.beta};
+    if (known.uses_alpha && next_alpha < alphas.size()) a.alpha = alphas[next_alpha++];
+    if (known.uses_beta && next_beta < betas.size()) a.beta = betas[next_beta++];
+    result.push_back(a);
   }
   return result;
 }

@@ -4,6 +4,7 @@
 
 #include <functional>
 
+#include "base/activation.h"
 #include "ops/support.h"
 
 namespace stoker {
@@ -12,11 +13,6 @@ namespace stoker {
 // three outputs, Y_c.
 Status infer_recurrent(InferContext& c, const char* op, int64_t gates);
 
-struct Activation {
-  std::string name;
-  double alpha = 0, beta = 0;
-  double operator()(double x) const;
-};
 // `per_direction` activations a direction; default names apply when none are given.
 Result<std::vector<Activation>> activations_of(const Attributes& attributes, const char* op,
                                                int64_t directions,

@@ -2,8 +2,10 @@
 #include "tune/sample_data.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/numeric.h"
+#include "kernels/desc/recurrent.h"
 
 namespace stoker {
 namespace {
@@ -16,11 +18,26 @@ uint64_t mix(uint64_t x) {
   return x ^ (x >> 31);
 }
 
-// Which input of a gather holds indices, and how many rows its table has.
+// Indices of a gather lie below the rows of its table, lengths of sequences up to the steps there
+// are; 0: no such operand.
 int64_t index_limit(const Desc& desc, size_t input) {
+  if (desc.family() == Family::kRecurrent && input == kLengths)
+    return recurrent_extents(desc).steps + 1;
   if (desc.family() != Family::kGather || input != 1) return 0;
   const auto axis = static_cast<size_t>(desc.as<GatherParams>().axis);
   return desc.inputs[0].dims[axis];
+}
+
+// Weights of a recurrent layer as training leaves them: with larger ones states are chaotic, and
+// roundings grow from step to step.
+double magnitude(const Desc& desc, size_t input) {
+  if (desc.family() != Family::kRecurrent || (input != 1 && input != 2)) return 1;
+  return 1 / std::sqrt(std::max<double>(1, static_cast<double>(desc.inputs[input].dims[2])));
+}
+
+void scale_f32(Tensor& tensor, double factor) {
+  if (factor == 1 || tensor.dtype() != DType::kF32) return;
+  for (float& value : tensor.values<float>()) value *= static_cast<float>(factor);
 }
 
 }  // namespace
@@ -69,6 +86,7 @@ Result<std::vector<Tensor>> sample_inputs(const Desc& desc, uint64_t seed) {
     }
     STOKER_ASSIGN(Tensor plain, sample_tensor(operand.dtype, operand.dims, seed + i * 7919,
                                               index_limit(desc, i)));
+    scale_f32(plain, magnitude(desc, i));
     if (operand.layout == Layout::kPlain || operand.constant) {
       tensors.push_back(std::move(plain));
       continue;

@@ -208,14 +208,29 @@ std::vector<Mutation> attention_mutations() {
           [](auto& c) { params_of<AttentionParams>(c, 8).masked_score = -1e9; }};
 }
 
+std::vector<Mutation> recurrent_mutations() {
+  using P = RecurrentParams;
+  return {[](auto& c) { params_of<P>(c, 10).cell = P::Cell::kGru; },
+          [](auto& c) { params_of<P>(c, 10).direction = P::Direction::kBidirectional; },
+          [](auto& c) { params_of<P>(c, 10).activations[0].kind = ActivationKind::kSoftplus; },
+          [](auto& c) { params_of<P>(c, 10).activations[0].alpha = 0; },
+          [](auto& c) { params_of<P>(c, 10).activations[0].beta = -1; },
+          [](auto& c) { params_of<P>(c, 10).activations.clear(); },
+          [](auto& c) { params_of<P>(c, 10).clip = 0; },
+          [](auto& c) { params_of<P>(c, 10).batch_first = true; },
+          [](auto& c) { params_of<P>(c, 10).coupled = true; },
+          [](auto& c) { params_of<P>(c, 10).linear_first = true; }};
+}
+
 // Each change of one field changes the digest and survives the codec: no field is forgotten by
 // either.
 TEST(EngineFile, EveryFieldEntersDigestAndCodec) {
   const EngineContents base = sample_engine();
   const std::string digest = *engine_digest(base);
   std::vector<Mutation> mutations;
-  for (const auto& list : {manifest_mutations(), weight_mutations(), program_mutations(),
-                           params_mutations(), attention_mutations(), resize_mutations()}) {
+  for (const auto& list :
+       {manifest_mutations(), weight_mutations(), program_mutations(), params_mutations(),
+        attention_mutations(), resize_mutations(), recurrent_mutations()}) {
     mutations.insert(mutations.end(), list.begin(), list.end());
   }
   for (size_t i = 0; i < mutations.size(); ++i) {

@@ -82,6 +82,13 @@ struct ParamsText {
     for (const double scale : p.scales) text += fmt::format(" {}", bits(scale));
     return text;
   }
+  std::string operator()(const RecurrentParams& p) const {
+    std::string text = fmt::format("recurrent {} {} {} {} {} {}", int(p.cell), int(p.direction),
+                                   bits(p.clip), p.batch_first, p.coupled, p.linear_first);
+    for (const Activation& a : p.activations)
+      text += fmt::format(" {}:{}:{}", int(a.kind), bits(a.alpha), bits(a.beta));
+    return text;
+  }
   std::string operator()(const AttentionParams& p) const {
     return fmt::format("attention {} {} {} {} {} {} {} {} {} {}", bits(p.scale), bits(p.softcap),
                        p.q_heads, p.kv_heads, p.window, p.causal, p.packed, p.mask_repeats,

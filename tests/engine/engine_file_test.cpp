@@ -242,7 +242,7 @@ TEST(EngineFile, DescriptionsNameEverything) {
   EXPECT_EQ(json["manifest"]["model_name"], "sample");
   EXPECT_EQ(json["op_libraries"][1]["version"], "1.1");
   EXPECT_EQ(json["digest"], *engine_digest(contents));
-  EXPECT_EQ(json["programs"][0]["steps"].size(), 10u);
+  EXPECT_EQ(json["programs"][0]["steps"].size(), 11u);
   EXPECT_EQ(json["programs"][0]["steps"][0]["tactic"], "conv_fast");
   EXPECT_EQ(json["programs"][0]["inputs"][0]["shape"][0], "N");
   EXPECT_EQ(json["weights"][2]["bytes"], 1024);

@@ -114,6 +114,8 @@ void add_weights(EngineContents& c) {
                              Packing::kNone, DType::kString, {2}));
   c.weights.push_back(
       weight("empty", Tensor::from<float>({0, 3}, {}), Packing::kNone, DType::kF32, {0, 3}));
+  c.weights.push_back(weight("rnn.w", Tensor::from<float>({1, 10, 10}, ramp(100)), Packing::kNone,
+                             DType::kF32, {1, 10, 10}));
 }
 
 ConvParams conv_params() {
@@ -170,14 +172,18 @@ void add_tensors(EngineContents& c, PlanProgram& p) {
                tensor("index", Kind::kShapeValue, DType::kI64, {2}),             // 12
                tensor("picked", Kind::kOutput, DType::kF32, {2, n}),             // 13
                tensor("memory", Kind::kState, DType::kF32, {Dim::symbol("T")}),  // 14
-               tensor("memory_next", Kind::kState, DType::kF32, {Dim::symbol("T")}),       // 15
-               weight_tensor(c.weights[4], 4),                                             // 16
-               weight_tensor(c.weights[5], 5),                                             // 17
-               tensor("attended", Kind::kTemporary, DType::kF32, {n, 4, h, h}),            // 18
-               tensor("enlarged", Kind::kTemporary, DType::kF32, {n, 4, Dim(2) * h, h})};  // 19
+               tensor("memory_next", Kind::kState, DType::kF32, {Dim::symbol("T")}),      // 15
+               weight_tensor(c.weights[4], 4),                                            // 16
+               weight_tensor(c.weights[5], 5),                                            // 17
+               tensor("attended", Kind::kTemporary, DType::kF32, {n, 4, h, h}),           // 18
+               tensor("enlarged", Kind::kTemporary, DType::kF32, {n, 4, Dim(2) * h, h}),  // 19
+               tensor("row", Kind::kTemporary, DType::kF32, {n, 1, 10}),         // 20: alias of 9
+               weight_tensor(c.weights[6], 6),                                   // 21
+               tensor("walked", Kind::kTemporary, DType::kF32, {n, 1, 1, 10})};  // 22
   p.tensors[3].layout = p.tensors[4].layout = p.tensors[5].layout = Layout::kC16;
   p.tensors[5].layout = Layout::kPlain;
   p.tensors[6].alias_of = 5;
+  p.tensors[20].alias_of = 9;
   p.tensors[12].elements = {Dim(-1), Dim::min(n, Dim(4))};
   p.tensors[3].place = {Place::Kind::kNull, 1};
 }
@@ -194,6 +200,11 @@ void add_steps(PlanProgram& p) {
   resize.rule.nearest = ResampleRule::Nearest::kCeil;
   resize.rule.antialias = true;
   resize.scales = {1, 1, 2, 1};
+  RecurrentParams recurrent;
+  recurrent.cell = RecurrentParams::Cell::kRnn;
+  recurrent.direction = RecurrentParams::Direction::kReverse;
+  recurrent.activations = {{ActivationKind::kScaledTanh, 0.5, 2}};
+  recurrent.clip = 3;
   PoolParams global;
   global.kind = PoolParams::Kind::kAverage;
   global.global = true;
@@ -210,7 +221,8 @@ void add_steps(PlanProgram& p) {
              step("pick", GatherParams{0}, {11, 12}, {13}, {5}, "gather_fast"),
              step("update", fallback_params(), {14, -1, 9, 16, 17}, {15, -1}, {2, 3}, "reference"),
              step("attend", attention, {0, 0, 0, 0}, {18}, {}, "attention_fast"),
-             step("enlarge", resize, {0}, {19}, {}, "resize_fast")};
+             step("enlarge", resize, {0}, {19}, {}, "resize_fast"),
+             step("walk", recurrent, {20, 21, 21}, {22}, {3}, "recurrent_fast")};
   p.steps[0].place = {Place::Kind::kNull, 1};
   p.steps[4].param_dims = {Dim::symbol("N"), 10};
   p.steps[5].param_dims = {0, Dim(0)};

@@ -68,8 +68,8 @@ TEST(VerifyPlan, SymbolsAndWeights) {
       {"recipe result", [](auto& c) { c.weights[0].recipe.result = 5; }, "operand 5 of 5"},
       {"recipe outputs", [](auto& c) { c.weights[0].recipe.steps[0].output_count = 0; },
        "0 outputs"},
-      {"measurement", [](auto& c) { c.volatile_section.steps[0].step = 10; },
-       "step 10 of program 0"},
+      {"measurement", [](auto& c) { c.volatile_section.steps[0].step = 11; },
+       "step 11 of program 0"},
   });
 }
 
@@ -80,7 +80,7 @@ TEST(VerifyPlan, Tensors) {
       {"negative", [](auto& c) { tensor_of(c, 3).dims[0] = Dim(-1); }, "negative"},
       {"unknown symbol", [](auto& c) { tensor_of(c, 3).dims[0] = Dim::symbol("Q"); },
        "unknown symbol Q"},
-      {"weight index", [](auto& c) { tensor_of(c, 1).weight = 6; }, "weight 6 of 6"},
+      {"weight index", [](auto& c) { tensor_of(c, 1).weight = 7; }, "weight 7 of 7"},
       {"weight agreement", [](auto& c) { tensor_of(c, 1).weight = 1; },
        "its weight conv.b is f32[16]"},
       {"weight on temporary", [](auto& c) { tensor_of(c, 3).weight = 0; }, "names a weight"},
@@ -107,7 +107,7 @@ TEST(VerifyPlan, Tensors) {
 
 TEST(VerifyPlan, Steps) {
   expect_refusals({
-      {"input index", [](auto& c) { step_of(c, 0).inputs[0] = 20; }, "tensor 20 of 20"},
+      {"input index", [](auto& c) { step_of(c, 0).inputs[0] = 23; }, "tensor 23 of 23"},
       {"absent input", [](auto& c) { step_of(c, 0).inputs[1] = -1; }, "absent"},
       {"absent output", [](auto& c) { step_of(c, 3).outputs[0] = -1; }, "absent"},
       {"tactic", [](auto& c) { step_of(c, 0).tactic = "gemm_fast"; }, "does not have for a conv"},
@@ -120,7 +120,7 @@ TEST(VerifyPlan, Steps) {
       {"region rank", [](auto& c) { step_of(c, 4).param_dims.pop_back(); }, "1 extents"},
       {"dtype", [](auto& c) { tensor_of(c, 9).dtype = DType::kF64; }, "f64"},
       {"packing elsewhere", [](auto& c) { step_of(c, 5).inputs[0] = 7; },
-       "packing gemm_panel is for input 1"},
+       "packing gemm_panel is for weights of a gemm"},
       {"c16 fallback", [](auto& c) { step_of(c, 7).inputs[2] = 3; }, "layout c16"},
       {"strings outside fallback", [](auto& c) { step_of(c, 6).inputs[0] = 16; }, "strings"},
       {"region program",
@@ -209,7 +209,7 @@ TEST(VerifyPlan, Order) {
          main_of(c).inputs.push_back({"again", 0});
        },
        "of its own"},
-      {"output port", [](auto& c) { main_of(c).outputs[0].tensor = 20; }, "tensor 20 of 20"},
+      {"output port", [](auto& c) { main_of(c).outputs[0].tensor = 23; }, "tensor 23 of 23"},
       {"output temporary", [](auto& c) { main_of(c).outputs[0].tensor = 9; },
        "not an output tensor"},
       {"output packed weight", [](auto& c) { main_of(c).outputs[0].tensor = 7; },

@@ -83,6 +83,18 @@ Case attention(std::vector<int64_t> q, std::vector<int64_t> kv, std::vector<int6
           Desc{params, {f32(q), f32(kv), f32(kv), f32(std::move(mask))}, {f32(std::move(q))}}};
 }
 
+Case recurrent(RecurrentParams::Cell cell, std::vector<int64_t> x, int64_t hidden) {
+  const int64_t gates = cell == RecurrentParams::Cell::kLstm ? 4 : 1;
+  RecurrentParams params;
+  params.cell = cell;
+  params.activations.assign(gates == 4 ? 3 : 1, Activation{ActivationKind::kTanh});
+  const std::vector<int64_t> y{x[0], 1, x[1], hidden};
+  Desc desc{
+      params, {f32(x), f32({1, gates * hidden, x[2]}), f32({1, gates * hidden, hidden})}, {f32(y)}};
+  desc.inputs[1].constant = desc.inputs[2].constant = true;
+  return {"recurrent", desc};
+}
+
 // One unary operation over all elements.
 Case region(RegionOp op, std::vector<int64_t> dims) {
   RegionParams params;
@@ -120,6 +132,8 @@ std::vector<Case> cases() {
       gather({6, 21}, 9),
       attention({2, 4, 9, 16}, {2, 2, 35, 16}, {9, 35}),
       attention({1, 3, 1, 20}, {1, 3, 70, 20}, {1, 70}),
+      recurrent(RecurrentParams::Cell::kLstm, {3, 2, 9}, 5),
+      recurrent(RecurrentParams::Cell::kRnn, {2, 1, 20}, 40),
       region(RegionOp::kNeg, {3, 37}),
       region(RegionOp::kAbs, {2, 19, 5, 3}),
   };

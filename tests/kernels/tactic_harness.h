@@ -143,6 +143,7 @@ inline std::vector<double> doubles(const Tensor& tensor) {
 struct RunResult {
   Status status;
   Buffer output;
+  std::vector<Buffer> further;  // outputs behind the first
 };
 
 // Chooses packings as the tactic wants, packs, prepares and launches; every phase cut into
@@ -151,6 +152,10 @@ inline RunResult run_tactic(const Tactic& tactic, Desc desc, const std::vector<T
                             int pieces, size_t choice = 0) {
   std::vector<Buffer> buffers;
   for (size_t i = 0; i < inputs.size(); ++i) {
+    if (!desc.inputs[i].present()) {
+      buffers.emplace_back();
+      continue;
+    }
     const Packing packing =
         tactic.packing ? tactic.packing(desc, static_cast<int>(i)) : Packing::kNone;
     if (packing == Packing::kNone) {
@@ -158,20 +163,25 @@ inline RunResult run_tactic(const Tactic& tactic, Desc desc, const std::vector<T
       continue;
     }
     const auto packed = pack_weight(desc, static_cast<int>(i), packing, inputs[i]);
-    if (!packed) return {packed.status(), Buffer()};
+    if (!packed) return {packed.status(), {}, {}};
     buffers.push_back(stored(TensorDesc{DType::kU8, packed->shape()}, *packed));
     desc.inputs[i].packing = packing;
   }
-  if (const Status status = check_desc(desc); !status) return {status.at("check_desc"), Buffer()};
-  if (const Status status = tactic.supports(desc); !status) return {status, Buffer()};
+  if (const Status status = check_desc(desc); !status) return {status.at("check_desc"), {}, {}};
+  if (const Status status = tactic.supports(desc); !status) return {status, {}, {}};
   const Config config = configs_of(tactic, desc).at(choice);
   const auto prepared = tactic.prepare ? tactic.prepare(desc, config) : nullptr;
   const Workspace need = tactic.workspace ? tactic.workspace(desc, config) : Workspace{};
   const Buffer shared(need.shared_bytes, 0xee);
-  Buffer output(stored_count(desc.outputs[0]) * element_bytes(desc.outputs[0].dtype), 0xcc);
+  std::vector<Buffer> outputs;
   std::vector<const void*> in;
-  for (const Buffer& buffer : buffers) in.push_back(buffer.data());
-  void* out[] = {output.data()};
+  std::vector<void*> out;
+  for (const TensorDesc& y : desc.outputs) {
+    outputs.emplace_back(stored_count(y) * element_bytes(y.dtype), 0xcc);
+    out.push_back(outputs.back().data());
+  }
+  for (size_t i = 0; i < buffers.size(); ++i)
+    in.push_back(desc.inputs[i].present() ? buffers[i].data() : nullptr);
   const int phases = tactic.phases ? tactic.phases(desc, config) : 1;
   for (int phase = 0; phase < phases; ++phase) {
     const int64_t units = tactic.units ? tactic.units(desc, config, prepared.get(), phase) : 1;
@@ -181,19 +191,20 @@ inline RunResult run_tactic(const Tactic& tactic, Desc desc, const std::vector<T
                     &config,
                     prepared.get(),
                     in.data(),
-                    out,
+                    out.data(),
                     shared.data(),
                     worker.data(),
                     phase,
                     units * piece / pieces,
                     units * (piece + 1) / pieces};
-      if (const Status status = tactic.launch(launch); !status) return {status, Buffer()};
+      if (const Status status = tactic.launch(launch); !status) return {status, {}, {}};
       EXPECT_TRUE(worker.intact()) << tactic.name << ": worker workspace: " << kGuardName;
     }
   }
   EXPECT_TRUE(shared.intact()) << tactic.name << ": shared workspace: " << kGuardName;
-  EXPECT_TRUE(output.intact()) << tactic.name << ": output: " << kGuardName;
-  return {Status::ok(), output};
+  for (const Buffer& output : outputs)
+    EXPECT_TRUE(output.intact()) << tactic.name << ": output: " << kGuardName;
+  return {Status::ok(), outputs[0], {outputs.begin() + 1, outputs.end()}};
 }
 
 inline bool same_bytes(const Buffer& a, const Buffer& b) {

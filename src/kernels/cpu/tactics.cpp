@@ -15,6 +15,7 @@ extern const Tactic conv_f32_depthwise_c16;
 extern const Tactic conv_f32_im2col;
 extern const Tactic resize_nearest;
 extern const Tactic resize_taps;
+extern const Tactic recurrent_f32;
 extern const Tactic conv_transpose_f32_c16;
 extern const Tactic conv_transpose_f32_plain;
 extern const Tactic conv_i8_stem;
@@ -51,6 +52,7 @@ std::span<const Tactic> STOKER_CONCAT(cpu_tactics_, STOKER_ISA)() {
       cpu::attention_f32,
       cpu::resize_nearest,
       cpu::resize_taps,
+      cpu::recurrent_f32,
   };
   // clang-format on
   return kTactics;

@@ -7,6 +7,7 @@
 
 #include "base/status.h"
 #include "kernels/desc/attention.h"
+#include "kernels/desc/recurrent.h"
 #include "kernels/desc/resize.h"
 #include "stoker/tensor.h"
 
@@ -318,6 +319,13 @@ Status check_family(const Desc& desc, const AttentionParams&) {
 }
 
 Status check_family(const Desc& desc, const ResizeParams&) { return check_resize(desc); }
+
+Status check_family(const Desc& desc, const RecurrentParams&) {
+  STOKER_TRY(check_recurrent(desc));
+  const RecurrentExtents e = recurrent_extents(desc);
+  const int64_t padded = (e.hidden + kLaneCount - 1) / kLaneCount * kLaneCount;
+  return check_extents({e.steps, e.batch, e.directions, e.gates, padded}, false).at("the gates");
+}
 
 Status check_family(const Desc&, const FallbackParams&) { return Status::ok(); }
 

@@ -23,4 +23,8 @@ Status check_desc_static(const Desc& desc);
 // together.
 DType accumulator_dtype(DType a, DType b);
 
+// Parts of check_desc_static, in files of their own.
+Status check_operands(const Desc& desc);
+std::string dtype_text(DType dtype);  // its name, or the number that has none
+
 }  // namespace stoker

@@ -8,89 +8,15 @@
 #include "base/status.h"
 #include "kernels/desc/attention.h"
 #include "kernels/desc/check.h"
+#include "kernels/desc/recurrent.h"
 #include "kernels/desc/resize.h"
 
 namespace stoker {
 namespace {
 
-constexpr int kMaxRank = 8;
-constexpr size_t kMaxOperands = 65536;
 constexpr int64_t kMaxWindow = INT32_MAX;  // strides, dilations, pads, pool kernels
 
 bool is_byte(DType dtype) { return dtype == DType::kU8 || dtype == DType::kI8; }
-
-std::string dtype_text(DType dtype) {
-  return static_cast<int>(dtype) < kDTypeCount ? std::string(dtype_name(dtype))
-                                               : fmt::format("number {}", static_cast<int>(dtype));
-}
-
-Status check_packing(const Desc& desc, const TensorDesc& operand, bool is_input, size_t index) {
-  const Packing packing = operand.packing;
-  if (packing == Packing::kNone) return Status::ok();
-  const bool for_gemm = packing == Packing::kGemmPanel || packing == Packing::kGemmPanelI8;
-  const Family wanted = for_gemm ? Family::kGemm : Family::kConv;
-  if (!is_input || index != 1 || desc.family() != wanted) {
-    return invalid_argument("packing {} is for input 1 of a {} only", packing_name(packing),
-                            family_name(wanted));
-  }
-  if (!operand.constant)
-    return invalid_argument("packing {} on an operand that is not constant", packing_name(packing));
-  if (operand.layout != Layout::kPlain)
-    return invalid_argument("an operand is both packed and in layout c16");
-  const bool bytes = packing == Packing::kGemmPanelI8 || packing == Packing::kConvC16I8 ||
-                     packing == Packing::kConvStemI8;
-  const bool dtype_fits = packing == Packing::kDepthwiseC16 ||
-                          (bytes ? is_byte(operand.dtype) : operand.dtype == DType::kF32);
-  if (!dtype_fits) {
-    return invalid_argument("packing {} does not hold {}", packing_name(packing),
-                            dtype_text(operand.dtype));
-  }
-  return Status::ok();
-}
-
-Status check_operand(const Desc& desc, const TensorDesc& operand, bool is_input, size_t index) {
-  const bool fallback = desc.family() == Family::kFallback;
-  if (static_cast<int>(operand.dtype) >= kDTypeCount) {
-    return invalid_argument("unknown dtype {}", dtype_text(operand.dtype));
-  }
-  if (!operand.present()) {
-    return fallback ? Status::ok()
-                    : invalid_argument("is absent; only fallback steps may leave operands out");
-  }
-  if (operand.dtype == DType::kString && !fallback) {
-    return invalid_argument("strings are handled by fallback steps only");
-  }
-  if (operand.rank() > kMaxRank) {
-    return invalid_argument("rank {}; at most {} is supported", operand.rank(), kMaxRank);
-  }
-  if (operand.layout > Layout::kC16)
-    return invalid_argument("unknown layout {}", static_cast<int>(operand.layout));
-  if (std::string_view(packing_name(operand.packing)) == "?") {
-    return invalid_argument("unknown packing {}", static_cast<int>(operand.packing));
-  }
-  if (operand.layout == Layout::kC16) {
-    if (fallback) return invalid_argument("fallback steps take plain operands, found layout c16");
-    if (operand.rank() < 3 || operand.rank() > 5) {
-      return invalid_argument("layout c16 needs [N, C, 1 to 3 spatial dims], found rank {}",
-                              operand.rank());
-    }
-  }
-  return check_packing(desc, operand, is_input, index);
-}
-
-Status check_operands(const Desc& desc) {
-  if (desc.inputs.size() > kMaxOperands || desc.outputs.size() > kMaxOperands) {
-    return invalid_argument("{} inputs and {} outputs; at most {} are supported",
-                            desc.inputs.size(), desc.outputs.size(), kMaxOperands);
-  }
-  for (size_t i = 0; i < desc.inputs.size(); ++i) {
-    STOKER_TRY(check_operand(desc, desc.inputs[i], true, i).at(fmt::format("input {}", i)));
-  }
-  for (size_t i = 0; i < desc.outputs.size(); ++i) {
-    STOKER_TRY(check_operand(desc, desc.outputs[i], false, i).at(fmt::format("output {}", i)));
-  }
-  return Status::ok();
-}
 
 Status expect_counts(const Desc& desc, size_t inputs, size_t outputs) {
   if (desc.inputs.size() == inputs && desc.outputs.size() == outputs) return Status::ok();
@@ -367,6 +293,10 @@ Status check_family(const Desc& desc, const AttentionParams&) {
 }
 
 Status check_family(const Desc& desc, const ResizeParams&) { return check_resize_static(desc); }
+
+Status check_family(const Desc& desc, const RecurrentParams&) {
+  return check_recurrent_static(desc);
+}
 
 Status check_family(const Desc&, const FallbackParams& params) {
   return params.op.empty() ? invalid_argument("a fallback step without an op") : Status::ok();

@@ -8,6 +8,7 @@
 #include "base/hash.h"
 #include "base/status.h"
 #include "kernels/desc/attention.h"
+#include "kernels/desc/recurrent.h"
 #include "kernels/desc/resize.h"
 
 namespace stoker {
@@ -99,6 +100,17 @@ struct ParamsText {
                        kResampleNearest[static_cast<size_t>(r.nearest)], r.antialias,
                        r.exclude_outside, r.cubic_a, scales);
   }
+  std::string operator()(const RecurrentParams& p) const {
+    std::string functions;
+    for (const Activation& a : p.activations) {
+      functions += fmt::format("{}:{}:{},", activation_entries()[static_cast<size_t>(a.kind)].name,
+                               a.alpha, a.beta);
+    }
+    return fmt::format("{} {} {} clip={} batch_first={} coupled={} linear_first={}",
+                       kRecurrentCells[static_cast<size_t>(p.cell)],
+                       kRecurrentDirections[static_cast<size_t>(p.direction)], functions, p.clip,
+                       p.batch_first, p.coupled, p.linear_first);
+  }
   std::string operator()(const FallbackParams& p) const {
     std::string text = p.op + "{";
     for (const auto& [name, value] : p.attributes.all()) {
@@ -169,6 +181,13 @@ double desc_flops(const Desc& desc) {
                             static_cast<double>(e.q_length) * static_cast<double>(e.kv_length);
       return 2 * scores * static_cast<double>(e.head + e.v_head);
     }
+    case Family::kRecurrent: {
+      const RecurrentExtents e = recurrent_extents(desc);
+      const double rows = static_cast<double>(e.steps) * static_cast<double>(e.batch) *
+                          static_cast<double>(e.directions);
+      return 2 * rows * static_cast<double>(e.gates * e.hidden) *
+             static_cast<double>(e.input + e.hidden);
+    }
   }
   return 0;
 }
@@ -190,6 +209,7 @@ const char* family_name(Family family) {
     case Family::kFallback: return "fallback";
     case Family::kAttention: return "attention";
     case Family::kResize: return "resize";
+    case Family::kRecurrent: return "recurrent";
   }
   return "?";
 }

@@ -6,6 +6,7 @@
 #include <limits>
 #include <variant>
 
+#include "base/activation.h"
 #include "base/attributes.h"
 #include "base/resample.h"
 #include "kernels/desc/region.h"
@@ -105,9 +106,31 @@ struct ResizeParams {
   std::vector<double> scales;  // one per dim; empty: what the extents of Y and X say
 };
 
+// A recurrent layer, as ONNX LSTM, GRU and RNN say it. Operands, in their order: X [steps, batch,
+// input], W [directions, gates * hidden, input], R [directions, gates * hidden, hidden]; then, each
+// of them absent or there, B [directions, 2 * gates * hidden], lengths i32[batch], initial h
+// [directions, batch, hidden]; of an LSTM also initial c and the peepholes [directions, 3 *
+// hidden]. Outputs: Y [steps, directions, batch, hidden], the last h and, of an LSTM, the last c.
+// Steps beyond a sequence's length give zeros; a length outside of 0..steps is an error of the run.
+struct RecurrentParams {
+  enum class Cell : uint8_t { kLstm, kGru, kRnn };
+  enum class Direction : uint8_t { kForward, kReverse, kBidirectional };
+  Cell cell = Cell::kLstm;
+  Direction direction = Direction::kForward;
+  // Direction by direction. LSTM: of the gates, the candidate, the cell; GRU: of the gates, the
+  // candidate; RNN: one.
+  std::vector<Activation> activations;
+  double clip = 0;            // of what the activations are given; 0: none
+  bool batch_first = false;   // X [batch, steps, ..], Y [batch, steps, directions, hidden], states
+                              // [batch, directions, hidden]
+  bool coupled = false;       // LSTM: the forget gate is 1 - the input gate
+  bool linear_first = false;  // GRU: the reset gate multiplies R h + b instead of h
+};
+
 // The kinds come in the order of Family, which files know by its numbers: append only.
-using Params = std::variant<GemmParams, ConvParams, RegionParams, PoolParams, CopyParams,
-                            GatherParams, FallbackParams, AttentionParams, ResizeParams>;
+using Params =
+    std::variant<GemmParams, ConvParams, RegionParams, PoolParams, CopyParams, GatherParams,
+                 FallbackParams, AttentionParams, ResizeParams, RecurrentParams>;
 
 enum class Family : uint8_t {
   kGemm,
@@ -118,9 +141,10 @@ enum class Family : uint8_t {
   kGather,
   kFallback,
   kAttention,
-  kResize
+  kResize,
+  kRecurrent
 };  // index of Params
-inline constexpr int kFamilyCount = 9;
+inline constexpr int kFamilyCount = 10;
 const char* family_name(Family family);
 
 struct Desc {

@@ -39,6 +39,7 @@ const char* packing_name(Packing packing) {
     case Packing::kConvStemI8: return "conv_stem_i8";
     case Packing::kDepthwiseC16: return "depthwise_c16";
     case Packing::kConvTransposeC16: return "conv_transpose_c16";
+    case Packing::kGatePanel: return "gate_panel";
   }
   return "?";
 }
