@@ -1,9 +1,13 @@
 // transpose, slice and concat -> the copy family.
 // SPDX-License-Identifier: Apache-2.0
+#include <cstdlib>
+
 #include "lower/lowered.h"
 
 namespace stoker {
 namespace {
+
+constexpr int64_t kMaxStep = INT32_MAX;  // of the family
 
 Result<LoweredStep> lower_transpose(const Node& node) {
   CopyParams params = identity_copy(node.inputs[0]->type.rank());
@@ -26,7 +30,7 @@ Result<LoweredStep> lower_concat(const Node& node) {
   return step;
 }
 
-// Constant bounds with positive steps; starts are clamped as the op does, against known extents.
+// Constant bounds; starts are clamped as the op does, against known extents.
 Result<LoweredStep> lower_slice(const Node& node) {
   const Dims& dims = node.inputs[0]->type.dims;
   const auto rank = static_cast<int64_t>(dims.size());
@@ -50,10 +54,12 @@ Result<LoweredStep> lower_slice(const Node& node) {
   step.param_dims.assign(dims.size(), Dim(0));
   for (size_t i = 0; i < axes.size() && i < steps.size(); ++i) {
     const auto axis = static_cast<size_t>(axes[i] < 0 ? axes[i] + rank : axes[i]);
-    if (axis >= dims.size() || steps[i] < 1) return unsupported("step {}", steps[i]);
+    if (axis >= dims.size() || std::abs(steps[i]) > kMaxStep || steps[i] == 0)
+      return unsupported("step {}", steps[i]);
     params.steps[axis] = steps[i];
     const Dim begin = (*starts)[i] < 0 ? dims[axis] + Dim((*starts)[i]) : Dim((*starts)[i]);
-    step.param_dims[axis] = Dim::max(Dim(0), Dim::min(begin, dims[axis]));
+    const Dim last = steps[i] < 0 ? dims[axis] - Dim(1) : dims[axis];
+    step.param_dims[axis] = Dim::max(Dim(0), Dim::min(begin, last));
   }
   step.params = std::move(params);
   step.inputs = {operand_of(node.inputs[0])};

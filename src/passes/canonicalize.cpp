@@ -1,6 +1,6 @@
 // One spelling for what can be written in several ways: flatten, squeeze, unsqueeze and transposes
 // that only move extents of 1 become `reshape`, chains of reshapes and of transposes become one
-// node.
+// node, a split becomes slices.
 // SPDX-License-Identifier: Apache-2.0
 #include "passes/match.h"
 #include "passes/pass.h"
@@ -97,6 +97,33 @@ Result<bool> merge_transposes(Graph& graph, Node* node) {
   return true;
 }
 
+// Of a ranked input whose parts have known sizes.
+Result<bool> split_into_slices(Graph& graph, Node* node) {
+  const ValueType& x = node->inputs[0]->type;
+  if (!x.ranked || x.rank() == 0) return false;
+  int64_t axis = node->attributes.get_int("axis", 0);
+  if (axis < 0) axis += x.rank();
+  for (const Value* part : node->outputs) {
+    if (!part->type.ranked || !part->type.dims[static_cast<size_t>(axis)].is_const()) return false;
+  }
+  const auto number = [&](const char* name, int64_t value) {
+    return graph.add_constant(name, Tensor::from<int64_t>({1}, {value}));
+  };
+  int64_t start = 0;
+  for (Value* part : std::vector<Value*>(node->outputs)) {
+    const int64_t end = start + part->type.dims[static_cast<size_t>(axis)].value();
+    const ValueType type = part->type;
+    STOKER_ASSIGN(Node * slice, replace_with_node(graph, part, *find_op("slice"),
+                                                  {node->inputs[0], number("starts", start),
+                                                   number("ends", end), number("axes", axis)},
+                                                  {}, {node}));
+    slice->outputs[0]->type = type;
+    start = end;
+  }
+  graph.erase(node);
+  return true;
+}
+
 }  // namespace
 
 Result<int> canonicalize(Graph& graph, const PassContext&) {
@@ -108,6 +135,8 @@ Result<int> canonicalize(Graph& graph, const PassContext&) {
       STOKER_ASSIGN(changed, rewrite_reshape(graph, node));
     } else if (node->is("transpose")) {
       STOKER_ASSIGN(changed, merge_transposes(graph, node));
+    } else if (node->is("split")) {
+      STOKER_ASSIGN(changed, split_into_slices(graph, node));
     }
     changes += changed;
   }

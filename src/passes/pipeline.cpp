@@ -28,6 +28,7 @@ namespace stoker {
   PASS(prune_subgraphs, disable_passes)          \
   PASS(dce, disable_passes)                      \
   /* Fewer operations with the same meaning. */  \
+  PASS(pad, disable_passes)                      \
   PASS(fold_batch_norm, disable_passes)          \
   PASS(fold_constants, disable_passes)           \
   PASS(clip, disable_passes)                     \

@@ -8,6 +8,38 @@
 namespace stoker {
 namespace {
 
+// What is known of the values of a node, or of a graph, with the graphs inside.
+class Snapshot {
+ public:
+  explicit Snapshot(const Node& node) { add(node); }
+  explicit Snapshot(const Graph& graph) { add(graph); }
+  void restore() {
+    for (Known& known : known_) {
+      known.value->type = std::move(known.type);
+      known.value->elements = std::move(known.elements);
+    }
+  }
+
+ private:
+  struct Known {
+    Value* value;
+    ValueType type;
+    std::optional<Dims> elements;
+  };
+  void add(Value* value) { known_.push_back({value, value->type, value->elements}); }
+  void add(const Node& node) {
+    for (Value* output : node.outputs) add(output);
+    for (const auto& body : node.subgraphs) {
+      for (Value* input : body->inputs) add(input);
+      add(*body);
+    }
+  }
+  void add(const Graph& graph) {
+    for (const auto& node : graph.nodes()) add(*node);
+  }
+  std::vector<Known> known_;
+};
+
 class TypeRefresher {
  public:
   TypeRefresher(Graph& graph, bool names_unknown) : graph_(graph), names_unknown_(names_unknown) {}
@@ -59,7 +91,10 @@ class TypeRefresher {
   }
 
   Status refresh(Node* node) {
-    if (!node->subgraphs.empty()) return graph_.infer(node);
+    if (!node->subgraphs.empty()) {
+      infer_with_subgraphs(node);
+      return Status::ok();
+    }
     STOKER_ASSIGN(InferredTypes types, infer_types(*node, graph_));
     for (size_t i = 0; i < node->outputs.size(); ++i) {
       Value* value = node->outputs[i];
@@ -67,6 +102,13 @@ class TypeRefresher {
       if (types.elements[i]) value->elements = std::move(types.elements[i]);
     }
     return Status::ok();
+  }
+
+  // A branch may be impossible for the sizes that are known by now; when it is taken, its nodes say
+  // so. Until then it stays as it is.
+  void infer_with_subgraphs(Node* node) {
+    Snapshot before(*node);
+    if (!graph_.infer(node).is_ok()) before.restore();
   }
 
   // What inference says now, except for sizes that the present type knows better: a declaration, or
@@ -93,6 +135,10 @@ class TypeRefresher {
 }  // namespace
 
 Status refresh_types(Graph& graph) { return TypeRefresher(graph, true).run(); }
-Status infer_again(Graph& graph) { return TypeRefresher(graph, false).run(); }
+
+void infer_again(Graph& graph) {
+  Snapshot before(graph);
+  if (!TypeRefresher(graph, false).run().is_ok()) before.restore();
+}
 
 }  // namespace stoker

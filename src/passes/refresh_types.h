@@ -12,6 +12,7 @@ Status refresh_types(Graph& graph);
 
 // The same without the promise about symbols, for passes that let types know much more (a branch in
 // place of its conditional); also for sub-graphs, whose symbols the graphs around them determine.
-Status infer_again(Graph& graph);
+// Nothing changes where a node is found impossible: in a branch that is never taken it may be.
+void infer_again(Graph& graph);
 
 }  // namespace stoker

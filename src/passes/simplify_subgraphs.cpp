@@ -82,7 +82,7 @@ Result<int> simplify_subgraphs(Graph& graph, const PassContext&) {
     inlined += is_inlined;
   }
   // What was unknown where two branches met, a rank above all, is often known now.
-  if (inlined > 0) STOKER_TRY(infer_again(graph));
+  if (inlined > 0) infer_again(graph);
   return changes + inlined;
 }
 
