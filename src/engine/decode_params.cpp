@@ -83,6 +83,7 @@ ConvParams Decoder::conv(const fb::Conv& c) {
   p.auto_pad = number(c.auto_pad(), ConvParams::AutoPad::kValid, "auto_pad");
   p.x_zero = c.x_zero();
   p.w_zero = c.w_zero();
+  p.x_zero_input = c.x_zero_input();
   p.epilogue = region(c.epilogue());
   p.transposed = c.transposed();
   return p;
@@ -150,8 +151,8 @@ Params Decoder::params(const fb::Step& s) {
     switch (s.params_type()) {
       case fb::Params::Gemm: {
         const fb::Gemm& g = *s.params_as_Gemm();
-        return GemmParams{g.transpose_a(), g.transpose_b(), g.a_zero(), g.b_zero(),
-                          region(g.epilogue())};
+        return GemmParams{g.transpose_a(), g.transpose_b(),  g.a_zero(),
+                          g.b_zero(),      g.a_zero_input(), region(g.epilogue())};
       }
       case fb::Params::Conv: return conv(*s.params_as_Conv());
       case fb::Params::Region: {

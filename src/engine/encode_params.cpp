@@ -66,7 +66,9 @@ Offset<fb::Attribute> Encoder::attribute(const std::string& name, const Attribut
 
 Offset<void> Encoder::params(const GemmParams& p) {
   const auto epilogue = region(p.epilogue);
-  return fb::CreateGemm(b_, p.transpose_a, p.transpose_b, p.a_zero, p.b_zero, epilogue).Union();
+  return fb::CreateGemm(b_, p.transpose_a, p.transpose_b, p.a_zero, p.b_zero, epilogue,
+                        p.a_zero_input)
+      .Union();
 }
 
 Offset<void> Encoder::params(const ConvParams& p) {
@@ -75,7 +77,7 @@ Offset<void> Encoder::params(const ConvParams& p) {
   const auto pads = b_.CreateVector(p.pads);
   const auto epilogue = region(p.epilogue);
   return fb::CreateConv(b_, strides, dilations, pads, p.group, static_cast<uint8_t>(p.auto_pad),
-                        p.x_zero, p.w_zero, epilogue, p.transposed)
+                        p.x_zero, p.w_zero, epilogue, p.transposed, p.x_zero_input)
       .Union();
 }
 

@@ -143,11 +143,11 @@ Result<Tensor> reference_accumulate(const Desc& desc, const void* const* inputs,
   bool transposed[2] = {false, false};
   if (family == Family::kGemm) {
     const auto& p = desc.as<GemmParams>();
-    zeros[0] = p.a_zero, zeros[1] = p.b_zero;
+    zeros[0] = zero_point(desc, inputs, p.a_zero_input, p.a_zero), zeros[1] = p.b_zero;
     transposed[0] = p.transpose_a, transposed[1] = p.transpose_b;
   } else {
     const auto& p = desc.as<ConvParams>();
-    zeros[0] = p.x_zero, zeros[1] = p.w_zero;
+    zeros[0] = zero_point(desc, inputs, p.x_zero_input, p.x_zero), zeros[1] = p.w_zero;
   }
   STOKER_ASSIGN(const Tensor a, operand_to_f64(desc, 0, inputs[0], zeros[0]));
   STOKER_ASSIGN(const Tensor b, operand_to_f64(desc, 1, inputs[1], zeros[1]));

@@ -16,6 +16,16 @@
 
 namespace stoker {
 
+// A zero point of a gemm or conv: `fixed`, or the operand `input` where that is one (u8 or i8).
+inline int32_t zero_point(const Desc& desc, const void* const* inputs, int32_t input,
+                          int32_t fixed) {
+  if (input < 0) return fixed;
+  const auto at = static_cast<size_t>(input);
+  const void* data = inputs[at];
+  return desc.inputs[at].dtype == DType::kU8 ? int32_t{*static_cast<const uint8_t*>(data)}
+                                             : int32_t{*static_cast<const int8_t*>(data)};
+}
+
 // One of a tactic's own configurations; the plan stores its name. `values` mean what the tactic
 // says.
 struct Config {

@@ -89,13 +89,14 @@ class EpilogueBuilder {
  public:
   EpilogueBuilder(const NodeGroup& group, const std::optional<QuantizedOperand>& x,
                   const std::optional<QuantizedOperand>& w, const AnchorBias& bias,
-                  int64_t channel_axis, double alpha)
+                  int64_t channel_axis, double alpha, const Value* zero)
       : group_(group),
         x_(x),
         w_(w),
         bias_(bias),
         channel_axis_(channel_axis),
         alpha_(alpha),
+        zero_(zero),
         out_(group.anchor->outputs[0]),
         builder_(out_->type.dims) {}
 
@@ -103,7 +104,7 @@ class EpilogueBuilder {
     if (group_.outputs.size() != 1)
       return unsupported("a fused anchor with {} outputs", group_.outputs.size());
     const std::vector<const Node*> nodes = followers(group_);
-    if (!x_ && !bias_.value && nodes.empty() && alpha_ == 1) return Epilogue{};
+    if (!x_ && !bias_.value && nodes.empty() && alpha_ == 1 && !zero_) return Epilogue{};
     builder_.accumulator(nullptr, x_ ? DType::kI32 : out_->type.dtype);
     STOKER_ASSIGN(const bool done, x_ ? integer_head(nodes) : float_head());
     if (!done) {
@@ -115,7 +116,12 @@ class EpilogueBuilder {
       }
     }
     STOKER_TRY(builder_.output(group_.outputs[0]));
-    return Epilogue{builder_.take_program(), builder_.take_operands()};
+    int32_t zero_input = -1;
+    if (zero_) {
+      STOKER_ASSIGN(const int32_t input, builder_.carry(operand_of(zero_)));
+      zero_input = input + 1;  // input 0 is the accumulator, for which the step has two operands
+    }
+    return Epilogue{builder_.take_program(), builder_.take_operands(), zero_input};
   }
 
  private:
@@ -185,6 +191,7 @@ class EpilogueBuilder {
   const AnchorBias& bias_;
   const int64_t channel_axis_;
   const double alpha_;
+  const Value* zero_;
   const Value* out_;
   RegionBuilder builder_;
 };
@@ -219,10 +226,39 @@ Result<std::optional<QuantizedOperand>> quantized_operand(const NodeGroup& group
   return std::optional<QuantizedOperand>(std::move(operand));
 }
 
+Result<IntegerZeros> integer_zeros(const Node& anchor) {
+  for (const size_t i : {size_t{0}, size_t{1}}) {
+    const DType dtype = anchor.inputs[i]->type.dtype;
+    if (!is_narrow(dtype)) return unsupported("{} operands", dtype_name(dtype));
+  }
+  const auto zero_of = [&](size_t input) -> const Value* {
+    return anchor.inputs.size() > input ? anchor.inputs[input] : nullptr;
+  };
+  IntegerZeros zeros;
+  const Value *first = zero_of(2), *second = zero_of(3);
+  if (first && !first->is_constant()) {
+    zeros.running = first;
+  } else if (first) {
+    const auto number = scalar_constant(first);
+    if (!number) return unsupported("a zero point per row");
+    zeros.first = static_cast<int32_t>(*number);
+  }
+  if (!second) return zeros;
+  if (!second->is_constant()) return unsupported("a zero point of the weight that is computed");
+  const LoadInt load = load_int(second->type.dtype);
+  const int64_t count = second->constant->count();
+  for (int64_t i = 0; i < count; ++i) {
+    const int64_t number = load(second->constant->data(), i);
+    if (i > 0 && number != zeros.second) return unsupported("zero points per column");
+    zeros.second = static_cast<int32_t>(number);
+  }
+  return zeros;
+}
+
 Result<Epilogue> build_epilogue(const NodeGroup& group, const std::optional<QuantizedOperand>& x,
                                 const std::optional<QuantizedOperand>& w, const AnchorBias& bias,
-                                int64_t channel_axis, double alpha) {
-  return EpilogueBuilder(group, x, w, bias, channel_axis, alpha).run();
+                                int64_t channel_axis, double alpha, const Value* zero) {
+  return EpilogueBuilder(group, x, w, bias, channel_axis, alpha, zero).run();
 }
 
 }  // namespace stoker

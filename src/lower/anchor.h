@@ -20,6 +20,14 @@ struct QuantizedOperand {
 Result<std::optional<QuantizedOperand>> quantized_operand(const NodeGroup& group,
                                                           const Value* value, int64_t channel_axis);
 
+// The zero points of a matmul_integer or conv_integer, whose operands are 8-bit integers: that of
+// the first operand may be known only while running, that of the second is one constant number.
+struct IntegerZeros {
+  int32_t first = 0, second = 0;
+  const Value* running = nullptr;  // of the first operand, which is 0 then
+};
+Result<IntegerZeros> integer_zeros(const Node& anchor);
+
 // The bias of an anchor, if any, and how it lies.
 struct AnchorBias {
   const Value* value = nullptr;
@@ -29,14 +37,15 @@ struct AnchorBias {
 };
 
 // Builds the epilogue of `anchor` over its output: accumulator [* scales], bias, the members that
-// follow. `x` and `w` are both given (integers) or both absent (floats). Returns the operands
-// behind inputs 0 and 1.
+// follow. `x` and `w` are both given (dequantized integers) or both absent. `zero` is a zero point
+// to carry along. Returns the operands behind inputs 0 and 1.
 struct Epilogue {
   RegionProgram program;  // empty: the accumulator is stored as it is
   std::vector<LoweredOperand> operands;
+  int32_t zero_input = -1;  // the step's operand that holds `zero`
 };
 Result<Epilogue> build_epilogue(const NodeGroup& group, const std::optional<QuantizedOperand>& x,
                                 const std::optional<QuantizedOperand>& w, const AnchorBias& bias,
-                                int64_t channel_axis, double alpha);
+                                int64_t channel_axis, double alpha, const Value* zero = nullptr);
 
 }  // namespace stoker

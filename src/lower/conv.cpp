@@ -1,5 +1,5 @@
 // conv -> the conv family: f32, or 8-bit integers when both operands are dequantized in the group.
-// conv_transpose -> its transposed form, f32.
+// conv_transpose -> its transposed form, f32. conv_integer -> integers with its zero points.
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
@@ -59,8 +59,14 @@ Result<LoweredStep> lower_conv(const NodeGroup& group) {
   STOKER_ASSIGN(auto xq, quantized_operand(group, x, 1));
   STOKER_ASSIGN(auto wq, quantized_operand(group, w, 0));
   if (xq.has_value() != wq.has_value()) return unsupported("one operand of two is quantized");
-  if (!xq && x->type.dtype != DType::kF32)
+  IntegerZeros zeros;
+  if (conv.is("conv_integer")) {
+    STOKER_ASSIGN(zeros, integer_zeros(conv));
+    params.x_zero = zeros.first;
+    params.w_zero = zeros.second;
+  } else if (!xq && x->type.dtype != DType::kF32) {
     return unsupported("a {} conv", dtype_name(x->type.dtype));
+  }
   params.transposed = conv.is("conv_transpose");
   if (xq && params.transposed) return unsupported("a quantized transposed conv");
   if (xq && xq->scale.count() != 1) return unsupported("activations with a scale per channel");
@@ -80,9 +86,11 @@ Result<LoweredStep> lower_conv(const NodeGroup& group) {
     params.w_zero = wq->zero;
   }
   AnchorBias bias;
-  if (conv.inputs.size() > 2 && conv.inputs[2]) bias = {conv.inputs[2], 1, 1};
-  STOKER_ASSIGN(Epilogue epilogue, build_epilogue(group, xq, wq, bias, 1, 1));
+  if (!conv.is("conv_integer") && conv.inputs.size() > 2 && conv.inputs[2])
+    bias = {conv.inputs[2], 1, 1};
+  STOKER_ASSIGN(Epilogue epilogue, build_epilogue(group, xq, wq, bias, 1, 1, zeros.running));
   params.epilogue = std::move(epilogue.program);
+  params.x_zero_input = epilogue.zero_input;
 
   LoweredStep step;
   step.params = std::move(params);

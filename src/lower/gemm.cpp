@@ -1,5 +1,5 @@
 // gemm and matmul -> the gemm family: f32, or 8-bit integers when both operands are dequantized in
-// the group.
+// the group. matmul_integer -> the same with its zero points.
 // SPDX-License-Identifier: Apache-2.0
 #include "lower/anchor.h"
 
@@ -26,15 +26,24 @@ Result<LoweredStep> lower_gemm(const NodeGroup& group) {
   STOKER_ASSIGN(auto aq, quantized_operand(group, a, -1));
   STOKER_ASSIGN(auto bq, quantized_operand(group, b, b_channel_axis));
   if (aq.has_value() != bq.has_value()) return unsupported("one operand of two is quantized");
-  if (!aq && a->type.dtype != DType::kF32)
+  const bool integer = node.is("matmul_integer");
+  IntegerZeros zeros;
+  if (integer) {
+    STOKER_ASSIGN(zeros, integer_zeros(node));
+    params.a_zero = zeros.first;
+    params.b_zero = zeros.second;
+  } else if (!aq && a->type.dtype != DType::kF32) {
     return unsupported("a {} product", dtype_name(a->type.dtype));
+  }
   if (aq && aq->scale.count() != 1) return unsupported("activations with a scale per row");
   if (aq) {
     params.a_zero = aq->zero;
     params.b_zero = bq->zero;
   }
-  STOKER_ASSIGN(Epilogue epilogue, build_epilogue(group, aq, bq, bias, rank - 1, alpha));
+  STOKER_ASSIGN(Epilogue epilogue,
+                build_epilogue(group, aq, bq, bias, rank - 1, alpha, zeros.running));
   params.epilogue = std::move(epilogue.program);
+  params.a_zero_input = epilogue.zero_input;
 
   LoweredStep step;
   step.params = std::move(params);

@@ -20,8 +20,11 @@ bool stands_in(const std::string_view (&list)[N], std::string_view name) {
   return std::find(std::begin(list), std::end(list), name) != std::end(list);
 }
 
-bool is_conv(const Node& node) { return node.is("conv") || node.is("conv_transpose"); }
-bool is_anchor(const Node& node) { return is_conv(node) || node.is("gemm") || node.is("matmul"); }
+constexpr std::string_view kConvs[] = {"conv", "conv_integer", "conv_transpose"};
+constexpr std::string_view kProducts[] = {"gemm", "matmul", "matmul_integer"};
+
+bool is_conv(const Node& node) { return stands_in(kConvs, node.op->name); }
+bool is_anchor(const Node& node) { return is_conv(node) || stands_in(kProducts, node.op->name); }
 
 Result<LoweredStep> lower_group(const NodeGroup& group) {
   if (!group.anchor) return lower_region(group);
@@ -96,8 +99,8 @@ bool NodeGroup::contains(const Node* node) const {
 std::string_view usual_family(const Op& op) {
   if (!op.evaluate) return op.evaluate_values ? "value by value" : "control flow";
   if (stands_in(kViews, op.name)) return "view";
-  if (op.name == "conv" || op.name == "conv_transpose") return "conv";
-  if (op.name == "gemm" || op.name == "matmul") return "gemm";
+  if (stands_in(kConvs, op.name)) return "conv";
+  if (stands_in(kProducts, op.name)) return "gemm";
   if (find_region_rule(op.name)) return "region";
   if (stands_in(kPools, op.name)) return "pool";
   if (stands_in(kCopies, op.name)) return "copy";

@@ -62,6 +62,17 @@ Result<int> RegionBuilder::load(const LoweredOperand& operand) {
   return load_mapped(operand, std::move(map));
 }
 
+Result<int32_t> RegionBuilder::carry(const LoweredOperand& operand) {
+  if (!operand.value->type.ranked) return unsupported("an operand of unknown rank");
+  for (const Dim& dim : operand.value->type.dims) {
+    if (dim != Dim(1)) return unsupported("an operand {}", dims_text(operand.value->type.dims));
+  }
+  STOKER_ASSIGN(RegionOperand map, map_operand(operand.value->type.dims));
+  program_.inputs.push_back(std::move(map));
+  operands_.push_back(operand);
+  return static_cast<int32_t>(program_.inputs.size()) - 1;
+}
+
 Result<int> RegionBuilder::load_along(const LoweredOperand& operand, int64_t axis) {
   RegionOperand map;
   map.dim_of.assign(space_.size(), -1);

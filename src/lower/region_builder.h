@@ -16,6 +16,8 @@ class RegionBuilder {
   Result<int> load(const LoweredOperand& operand);
   // The same for a rank-1 operand that walks along iteration dim `axis` (a per-channel bias).
   Result<int> load_along(const LoweredOperand& operand, int64_t axis);
+  // One element that the program carries along without reading it; returns its input's number.
+  Result<int32_t> carry(const LoweredOperand& operand);
   int constant(DType dtype, double value);
   int emit(RegionOp op, DType dtype, int a, int b = -1, int c = -1);
   void define(const Value* value, int instruction) { defined_[value] = instruction; }

@@ -8,10 +8,16 @@ namespace {
 
 using Builder = RegionBuilder;
 
-// A per-axis scale or zero point has rank 1 and stands along `axis`.
+// A per-axis scale or zero point has rank 1 and stands along `axis`; one that is computed is a
+// scalar.
 Result<int> quantization_operand(Builder& b, const Node& node, size_t input) {
   const Value* value = node.inputs[input];
-  if (!value->is_constant()) return unsupported("a scale or zero point that is computed");
+  if (!value->is_constant()) {
+    for (const Dim& dim : value->type.dims) {
+      if (dim != Dim(1)) return unsupported("computed scales or zero points along an axis");
+    }
+    return b.load(operand_of(value));
+  }
   if (value->constant->count() == 1) {
     return b.constant(value->type.dtype,
                       load_double(value->type.dtype)(value->constant->data(), 0));

@@ -22,11 +22,18 @@ bool joins(const Node& node, const Value& tip) {
          type.dtype != DType::kString;
 }
 
-// Operands from outside: constants of any broadcast shape, or tensors of exactly the tip's shape.
+// One element, or a vector along one dim.
+bool is_thin(const Dims& dims) {
+  return std::count_if(dims.begin(), dims.end(), [](const Dim& d) { return d != Dim(1); }) <= 1;
+}
+
+// Operands from outside: constants of any broadcast shape, or tensors of exactly the tip's shape,
+// or scales and biases that are computed.
 bool operands_fit(const Node& node, const Value& tip, const Value* inside) {
   for (const Value* value : node.inputs) {
     if (!value || value == inside || value == &tip || value->is_constant()) continue;
-    if (!value->type.ranked || !(value->type.dims == tip.type.dims)) return false;
+    if (!value->type.ranked) return false;
+    if (!(value->type.dims == tip.type.dims) && !is_thin(value->type.dims)) return false;
   }
   return true;
 }

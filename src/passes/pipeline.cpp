@@ -29,6 +29,7 @@ namespace stoker {
   PASS(dce, disable_passes)                      \
   /* Fewer operations with the same meaning. */  \
   PASS(pad, disable_passes)                      \
+  PASS(dynamic_quantize, disable_passes)         \
   PASS(fold_batch_norm, disable_passes)          \
   PASS(fold_constants, disable_passes)           \
   PASS(clip, disable_passes)                     \

@@ -62,6 +62,18 @@ Desc conv_i8() {
           {plain(DType::kI32, {1, 6, 3})}};
 }
 
+// With a zero point that each run brings along.
+Desc conv_i8_running() {
+  Desc d = conv_i8();
+  auto& p = params<ConvParams>(d);
+  p.x_zero = 0;
+  p.x_zero_input = 2;
+  p.epilogue = relu(3, DType::kI32);
+  p.epilogue.inputs.push_back({{-1, -1, 0}});
+  d.inputs.push_back(plain(DType::kU8, {1}));
+  return d;
+}
+
 Desc region() {
   RegionProgram p = relu(3, DType::kF32);
   p.reduced = {0, 0, 1};
@@ -174,6 +186,8 @@ TEST(CheckDesc, GemmRefusals) {
       {"dtypes", gemm, [](Desc& d) { d.inputs[1].dtype = DType::kF64; }},
       {"output dtype", gemm, [](Desc& d) { d.outputs[0].dtype = DType::kF64; }},
       {"zero point of floats", gemm, [](Desc& d) { params<GemmParams>(d).a_zero = 1; }},
+      {"computed zero point of floats", gemm_epilogue,
+       [](Desc& d) { params<GemmParams>(d).a_zero_input = 2; }},
       {"extra operand", gemm, [](Desc& d) { d.inputs.push_back(f32({4})); }},
       {"epilogue operand missing", gemm_epilogue, [](Desc& d) { d.inputs.pop_back(); }},
       {"epilogue operand extent", gemm_epilogue, [](Desc& d) { d.inputs[2].dims = {5}; }},
@@ -218,6 +232,17 @@ TEST(CheckDesc, ConvRefusals) {
          d.inputs[0].dims = d.inputs[1].dims = d.outputs[0].dims = {1, 1};
        }},
       {"zero point", conv_i8, [](Desc& d) { params<ConvParams>(d).x_zero = 256; }},
+      {"two zero points", conv_i8_running, [](Desc& d) { params<ConvParams>(d).x_zero = 1; }},
+      {"zero point nowhere", conv_i8_running,
+       [](Desc& d) { params<ConvParams>(d).x_zero_input = 3; }},
+      {"zero point in the weight", conv_i8_running,
+       [](Desc& d) { params<ConvParams>(d).x_zero_input = 1; }},
+      {"zero point before all", conv_i8_running,
+       [](Desc& d) { params<ConvParams>(d).x_zero_input = -2; }},
+      {"zero points", conv_i8_running, [](Desc& d) { d.inputs[2].dims = {2}; }},
+      {"no zero point", conv_i8_running, [](Desc& d) { d.inputs[2].dims = {0}; }},
+      {"zero point of another dtype", conv_i8_running,
+       [](Desc& d) { d.inputs[2].dtype = DType::kI8; }},
       {"zero point of i8", conv_i8, [](Desc& d) { params<ConvParams>(d).w_zero = 128; }},
       {"accumulator dtype", conv_i8, [](Desc& d) { d.outputs[0].dtype = DType::kF32; }},
   });

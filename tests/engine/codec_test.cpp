@@ -180,6 +180,11 @@ std::vector<Mutation> params_mutations() {
       }};
 }
 
+std::vector<Mutation> zero_input_mutations() {
+  return {[](auto& c) { params_of<GemmParams>(c, 3).a_zero_input = 2; },
+          [](auto& c) { params_of<ConvParams>(c, 0).x_zero_input = 2; }};
+}
+
 std::vector<Mutation> resize_mutations() {
   using Rule = ResampleRule;
   return {[](auto& c) { params_of<ResizeParams>(c, 9).rule.mode = Rule::Mode::kLinear; },
@@ -230,7 +235,7 @@ TEST(EngineFile, EveryFieldEntersDigestAndCodec) {
   std::vector<Mutation> mutations;
   for (const auto& list :
        {manifest_mutations(), weight_mutations(), program_mutations(), params_mutations(),
-        attention_mutations(), resize_mutations(), recurrent_mutations()}) {
+        attention_mutations(), resize_mutations(), recurrent_mutations(), zero_input_mutations()}) {
     mutations.insert(mutations.end(), list.begin(), list.end());
   }
   for (size_t i = 0; i < mutations.size(); ++i) {

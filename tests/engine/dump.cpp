@@ -52,12 +52,13 @@ std::string text(const Attributes& attributes) {
 
 struct ParamsText {
   std::string operator()(const GemmParams& p) const {
-    return fmt::format("gemm {} {} {} {} {}", p.transpose_a, p.transpose_b, p.a_zero, p.b_zero,
-                       text(p.epilogue));
+    return fmt::format("gemm {} {} {} {} {} {}", p.transpose_a, p.transpose_b, p.a_zero, p.b_zero,
+                       p.a_zero_input, text(p.epilogue));
   }
   std::string operator()(const ConvParams& p) const {
-    return fmt::format("conv {} {} {} {} {} {} {} {} {}", p.strides, p.dilations, p.pads, p.group,
-                       int(p.auto_pad), p.x_zero, p.w_zero, text(p.epilogue), p.transposed);
+    return fmt::format("conv {} {} {} {} {} {} {} {} {} {}", p.strides, p.dilations, p.pads,
+                       p.group, int(p.auto_pad), p.x_zero, p.w_zero, text(p.epilogue), p.transposed,
+                       p.x_zero_input);
   }
   std::string operator()(const RegionParams& p) const {
     return fmt::format("region {} {}", p.extents, text(p.program));

@@ -215,6 +215,10 @@ TEST(ConvI8, IsExact) {
             ASSERT_TRUE(whole.status.is_ok()) << whole.status.message();
             ASSERT_EQ(logical(desc.outputs[0], whole.output), e.value);
             EXPECT_TRUE(same_bytes(whole.output, run_tactic(*tactic, desc, {x, w}, 3).output));
+            const Tensor zero = carry_zero(desc, &ConvParams::x_zero, &ConvParams::x_zero_input);
+            const RunResult running = run_tactic(*tactic, desc, {x, w, zero}, 2);
+            ASSERT_TRUE(running.status.is_ok()) << running.status.message();
+            ASSERT_TRUE(same_bytes(whole.output, running.output));
           }
         }
     }

@@ -2,7 +2,7 @@
 // batches and broadcasting; integers exactly; bits independent of how the units are shared out.
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/kernels/epilogues.h"
-#include "tests/kernels/tactic_harness.h"
+#include "tests/kernels/movement_check.h"
 
 namespace stoker::test {
 namespace {
@@ -180,6 +180,12 @@ TEST(GemmI8, IsExact) {
               const Expected e = reference(c, doubles(a), doubles(b), zeros.a, zeros.b);
               ASSERT_EQ(logical(desc.outputs[0], whole.output), e.value);
               EXPECT_TRUE(same_bytes(whole.output, run_tactic(*tactic, desc, {a, b}, 3).output));
+              const Tensor zero = carry_zero(desc, &GemmParams::a_zero, &GemmParams::a_zero_input);
+              for (const Tactic* t : {tactic, reference_of(Family::kGemm)}) {
+                const RunResult running = run_tactic(*t, desc, {a, b, zero}, 1);
+                ASSERT_TRUE(running.status.is_ok()) << running.status.message();
+                ASSERT_TRUE(same_bytes(whole.output, running.output)) << t->name;
+              }
             }
     }
   }

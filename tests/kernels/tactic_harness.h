@@ -140,6 +140,31 @@ inline std::vector<double> doubles(const Tensor& tensor) {
   return logical(desc, stored(desc, tensor));
 }
 
+// Turns the first operand's zero point of an integer gemm or conv without an epilogue into an
+// operand, the last one; returns what stands there.
+template <class Params>
+Tensor carry_zero(Desc& desc, int32_t Params::*zero, int32_t Params::*input) {
+  auto& params = std::get<Params>(desc.params);
+  RegionProgram program;
+  program.rank = desc.outputs[0].rank();
+  program.reduced.assign(static_cast<size_t>(program.rank), 0);
+  RegionOperand all, one;
+  for (int d = 0; d < program.rank; ++d) {
+    all.dim_of.push_back(static_cast<int8_t>(d));
+    one.dim_of.push_back(-1);
+  }
+  program.inputs = {all, one};
+  program.instructions = {{RegionOp::kInput, DType::kI32, {0, -1, -1}, 0}};
+  program.outputs = {{0, all}};
+  params.epilogue = program;
+  params.*input = static_cast<int32_t>(desc.inputs.size());
+  Tensor value = *Tensor::allocate(desc.inputs[0].dtype, {});
+  *static_cast<uint8_t*>(value.data()) = static_cast<uint8_t>(params.*zero);
+  params.*zero = 0;
+  desc.inputs.push_back({value.dtype(), {}});
+  return value;
+}
+
 struct RunResult {
   Status status;
   Buffer output;

@@ -125,7 +125,18 @@ Result<Extents> broadcast_batch(const Extents& a, const Extents& b) {
   return batch;
 }
 
+Status check_zero_input(const Desc& desc, int32_t input) {
+  if (input < 0) return Status::ok();
+  const Extents& dims = desc.inputs[static_cast<size_t>(input)].dims;
+  for (const int64_t extent : dims) {
+    if (extent != 1)
+      return invalid_argument("a zero point {}, expected one element", shape_text(dims));
+  }
+  return Status::ok();
+}
+
 Status check_family(const Desc& desc, const GemmParams& params) {
+  STOKER_TRY(check_zero_input(desc, params.a_zero_input));
   const Extents& a = desc.inputs[0].dims;
   const Extents& b = desc.inputs[1].dims;
   const int64_t m = a[a.size() - (params.transpose_a ? 1 : 2)];
@@ -209,6 +220,7 @@ Status check_transposed(const Desc& desc, const ConvParams& params) {
 }
 
 Status check_family(const Desc& desc, const ConvParams& params) {
+  STOKER_TRY(check_zero_input(desc, params.x_zero_input));
   const Extents& x = desc.inputs[0].dims;
   const Extents& w = desc.inputs[1].dims;
   if (params.transposed) return check_transposed(desc, params);

@@ -106,6 +106,18 @@ Status check_zero(const char* name, int32_t zero, DType dtype) {
                           dtype_text(dtype));
 }
 
+// A zero point that is an operand.
+Status check_zero_input(const Desc& desc, int32_t input, int32_t zero) {
+  if (input == -1) return Status::ok();
+  if (input < 2 || input >= static_cast<int64_t>(desc.inputs.size()) || zero != 0) {
+    return invalid_argument("zero point {} beside input {} of {}", zero, input, desc.inputs.size());
+  }
+  const TensorDesc& operand = desc.inputs[static_cast<size_t>(input)];
+  const DType of = desc.inputs[0].dtype;
+  if (operand.dtype == of && (of == DType::kU8 || of == DType::kI8)) return Status::ok();
+  return invalid_argument("the zero point of {} is {}", dtype_text(of), dtype_text(operand.dtype));
+}
+
 Result<DType> check_products(const Desc& desc) {
   if (desc.inputs.size() < 2 || desc.outputs.empty()) {
     return invalid_argument("expected at least 2 inputs and 1 output, found {} and {}",
@@ -133,6 +145,7 @@ Status check_family(const Desc& desc, const GemmParams& params) {
   }
   STOKER_TRY(check_zero("a_zero", params.a_zero, a.dtype));
   STOKER_TRY(check_zero("b_zero", params.b_zero, b.dtype));
+  STOKER_TRY(check_zero_input(desc, params.a_zero_input, params.a_zero));
   return check_epilogue(desc, params.epilogue, accumulator, std::max(a.rank(), b.rank()));
 }
 
@@ -177,6 +190,7 @@ Status check_family(const Desc& desc, const ConvParams& params) {
     return invalid_argument("group {}", params.group);
   STOKER_TRY(check_zero("x_zero", params.x_zero, x.dtype));
   STOKER_TRY(check_zero("w_zero", params.w_zero, w.dtype));
+  STOKER_TRY(check_zero_input(desc, params.x_zero_input, params.x_zero));
   return check_epilogue(desc, params.epilogue, accumulator, x.rank());
 }
 

@@ -59,16 +59,20 @@ struct AttributeText {
   std::string operator()(const Tensor& v) const { return "tensor:" + content_hash(v); }
 };
 
+std::string zero_input_text(int32_t input) { return input < 0 ? "" : fmt::format("@{}", input); }
+
 struct ParamsText {
   std::string operator()(const GemmParams& p) const {
-    return fmt::format("ta={} tb={} za={} zb={} epilogue=({})", p.transpose_a, p.transpose_b,
-                       p.a_zero, p.b_zero, region_text(p.epilogue));
+    return fmt::format("ta={} tb={} za={}{} zb={} epilogue=({})", p.transpose_a, p.transpose_b,
+                       p.a_zero, zero_input_text(p.a_zero_input), p.b_zero,
+                       region_text(p.epilogue));
   }
   std::string operator()(const ConvParams& p) const {
-    return fmt::format("{}s={} d={} p={} g={} auto={} zx={} zw={} epilogue=({})",
+    return fmt::format("{}s={} d={} p={} g={} auto={} zx={}{} zw={} epilogue=({})",
                        p.transposed ? "transposed " : "", list_text(p.strides),
                        list_text(p.dilations), list_text(p.pads), p.group,
-                       auto_pad_name(p.auto_pad), p.x_zero, p.w_zero, region_text(p.epilogue));
+                       auto_pad_name(p.auto_pad), p.x_zero, zero_input_text(p.x_zero_input),
+                       p.w_zero, region_text(p.epilogue));
   }
   std::string operator()(const RegionParams& p) const {
     return fmt::format("extents={} ({})", list_text(p.extents), region_text(p.program));

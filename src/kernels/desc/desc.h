@@ -20,6 +20,9 @@ namespace stoker {
 struct GemmParams {
   bool transpose_a = false, transpose_b = false;
   int32_t a_zero = 0, b_zero = 0;
+  // >= 2: a_zero is this operand, one element of A's dtype that each run brings along. The epilogue
+  // counts it among its inputs but does not read it.
+  int32_t a_zero_input = -1;
   RegionProgram epilogue;  // over Y's dims; input 0 = accumulator, input k = desc.inputs[k + 1]
 };
 
@@ -33,6 +36,7 @@ struct ConvParams {
   int64_t group = 1;
   AutoPad auto_pad = AutoPad::kExplicit;
   int32_t x_zero = 0, w_zero = 0;
+  int32_t x_zero_input = -1;  // as a_zero_input of a gemm
   RegionProgram epilogue;  // over Y's dims; input 0 = accumulator, input k = desc.inputs[k + 1]
   // The gradient of the convolution towards its input: element i of x adds x * w to y at
   // i * stride - pad + tap * dilation. Floats only; weight [C, O/group, kernel...]; explicit pads,

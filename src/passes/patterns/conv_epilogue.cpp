@@ -7,7 +7,9 @@ namespace stoker {
 Result<int> conv_epilogue(Graph& graph, const PassContext& context) {
   return fuse_epilogues(
       graph, context,
-      [](const Node& node) { return node.is("conv") || node.is("conv_transpose"); },
+      [](const Node& node) {
+        return node.is("conv") || node.is("conv_integer") || node.is("conv_transpose");
+      },
       "conv_epilogue");
 }
 

@@ -6,7 +6,10 @@ namespace stoker {
 
 Result<int> gemm_epilogue(Graph& graph, const PassContext& context) {
   return fuse_epilogues(
-      graph, context, [](const Node& node) { return node.is("gemm") || node.is("matmul"); },
+      graph, context,
+      [](const Node& node) {
+        return node.is("gemm") || node.is("matmul") || node.is("matmul_integer");
+      },
       "gemm_epilogue");
 }
 

@@ -25,7 +25,7 @@ struct DepthwisePlan {
   ConvShape shape;
   DType x_dtype = DType::kF32;
   DType w_dtype = DType::kF32;
-  int32_t x_zero = 0, w_zero = 0;
+  int32_t w_zero = 0;
   int64_t groups = 0;  // of 16 channels
   int64_t block_rows = 1, row_blocks = 0;
   int64_t inner_begin = 0, inner_end = 0;  // columns whose taps are all inside
@@ -41,7 +41,6 @@ Result<DepthwisePlan> plan_depthwise(const Desc& desc) {
   const ConvShape& s = plan.shape;
   plan.x_dtype = desc.inputs[0].dtype;
   plan.w_dtype = desc.inputs[1].dtype;
-  plan.x_zero = params.x_zero;
   plan.w_zero = params.w_zero;
   plan.groups = divide_up(s.c, 16);
   const int64_t planes = std::max<int64_t>(1, s.n * plan.groups);
@@ -192,11 +191,12 @@ Scratch carve(const DepthwisePlan& plan, Carver& carver) {
   return s;
 }
 
-void widen_weights(const DepthwisePlan& plan, const uint8_t* weights, const Scratch& s) {
+void widen_weights(const DepthwisePlan& plan, int32_t x_zero, const uint8_t* weights,
+                   const Scratch& s) {
   for (int64_t i = 0; i < plan.shape.taps() * 16; ++i) {
     const int32_t w = plan.w_dtype == DType::kU8 ? weights[i] : static_cast<int8_t>(weights[i]);
     s.weights[i] = (w - plan.w_zero) & 0xffff;
-    s.offsets[i] = -plan.x_zero * (w - plan.w_zero);
+    s.offsets[i] = -x_zero * (w - plan.w_zero);
   }
 }
 
@@ -261,7 +261,10 @@ void depthwise_unit(const DepthwisePlan& plan, const Launch& launch, int64_t uni
     run_unit(plan, launch, p, s, F32Math{static_cast<const float*>(launch.inputs[1]) + first});
     return;
   }
-  widen_weights(plan, static_cast<const uint8_t*>(launch.inputs[1]) + first, s);
+  const auto& params = launch.desc->as<ConvParams>();
+  const int32_t x_zero =
+      zero_point(*launch.desc, launch.inputs, params.x_zero_input, params.x_zero);
+  widen_weights(plan, x_zero, static_cast<const uint8_t*>(launch.inputs[1]) + first, s);
   if (plan.x_dtype == DType::kU8)
     run_unit(plan, launch, p, s, ByteMath<uint8_t>{s.weights, s.offsets});
   else

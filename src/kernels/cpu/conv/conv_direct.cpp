@@ -78,7 +78,7 @@ Status launch(const Launch& launch) {
       static_cast<const std::byte*>(plan.copy ? launch.shared_workspace : launch.inputs[0]);
   for (int64_t unit = launch.unit_begin; unit < launch.unit_end; ++unit) {
     if (plan.copy && launch.phase == 0) {
-      conv_copy_unit(plan, launch.inputs[0], launch.shared_workspace, unit);
+      conv_copy_unit(plan, launch, launch.shared_workspace, unit);
     } else {
       conv_unit(plan, launch, x, unit);
     }

@@ -148,16 +148,22 @@ void set_rows(const ConvPlan& plan, const Place& p, const std::byte* x, const Sc
   }
 }
 
-void set_terms(const ConvPlan& plan, const Place& p, const std::byte* weight, const Scratch& s) {
+int32_t x_zero(const Launch& launch) {
+  const auto& params = launch.desc->as<ConvParams>();
+  return zero_point(*launch.desc, launch.inputs, params.x_zero_input, params.x_zero);
+}
+
+void set_terms(const ConvPlan& plan, const ZeroPoints& zeros, const Place& p,
+               const std::byte* weight, const Scratch& s) {
   const int64_t k = plan.shape.c * plan.shape.taps();
   const auto* sums =
       reinterpret_cast<const int32_t*>(weight + plan.panel_count * plan.panel_bytes) + p.panel * 16;
   for (int64_t j = 0; j < p.panels * 16; ++j) {
     // Lanes past the last channel keep their zero.
     const bool real = p.panel * 16 + j < plan.shape.o;
-    s.lane_terms[j] = real ? plan.zeros.column(sums[j], k) : 0;
+    s.lane_terms[j] = real ? zeros.column(sums[j], k) : 0;
   }
-  if (plan.zeros.b_zero == 0) return;
+  if (zeros.b_zero == 0) return;
   for (int64_t q = 0; q < p.pixels(); ++q) {
     int32_t sum = 0;
     for (const int64_t segment : plan.segments) {
@@ -166,7 +172,7 @@ void set_terms(const ConvPlan& plan, const Place& p, const std::byte* weight, co
         sum += plan.kind == TileKind::kI8 ? static_cast<int8_t>(bytes[i]) : bytes[i];
       }
     }
-    s.row_terms[q] = plan.zeros.row(sum, k);
+    s.row_terms[q] = zeros.row(sum, k);
   }
 }
 
@@ -191,30 +197,32 @@ void run_region(const ConvPlan& plan, const Place& p, const Launch& launch, cons
 }
 
 // One row of the padded copy. `from` is null for rows of padding.
-void copy_row_c16(const ConvPlan& plan, int64_t plane, const std::byte* from, std::byte* to) {
+void copy_row_c16(const ConvPlan& plan, int64_t plane, std::byte pad_byte, const std::byte* from,
+                  std::byte* to) {
   const ConvShape& s = plan.shape;
   const int64_t left = s.pad_begin[2], inner = from ? s.in[2] : 0;
   std::memset(to, 0, static_cast<size_t>(plan.row_bytes));
   if (from)
     std::memcpy(to + left * plan.pixel_bytes, from, static_cast<size_t>(inner * plan.pixel_bytes));
-  if (plan.pad_byte == 0) return;
+  if (pad_byte == std::byte{0}) return;
   const auto lanes = static_cast<size_t>(std::min<int64_t>(16, s.c - plane * 16));
   for (int64_t q = 0; q < plan.width; ++q) {
     if (q == left) q += inner;
-    if (q < plan.width) std::memset(to + q * plan.pixel_bytes, plan.pad_byte, lanes);
+    if (q < plan.width)
+      std::memset(to + q * plan.pixel_bytes, std::to_integer<int>(pad_byte), lanes);
   }
 }
 
-void copy_row_stem(const ConvPlan& plan, int64_t plane, const std::byte* from, std::byte* to) {
+void copy_row_stem(const ConvPlan& plan, int64_t plane, std::byte pad_byte, const std::byte* from,
+                   std::byte* to) {
   const ConvShape& s = plan.shape;
   const int64_t left = s.pad_begin[2], channels = plan.kind == TileKind::kF32 ? 1 : s.c;
-  if (plan.kind == TileKind::kF32) return copy_row_c16(plan, plane, from, to);
+  if (plan.kind == TileKind::kF32) return copy_row_c16(plan, plane, pad_byte, from, to);
   std::memset(to, 0, static_cast<size_t>(plan.row_bytes));
   for (int64_t q = 0; q < plan.width; ++q) {
     const bool inside = from && q >= left && q < left + s.in[2];
     for (int64_t c = 0; c < channels; ++c) {
-      to[q * plan.pixel_bytes + c] =
-          inside ? from[c * s.in_pixels() + q - left] : std::byte{plan.pad_byte};
+      to[q * plan.pixel_bytes + c] = inside ? from[c * s.in_pixels() + q - left] : pad_byte;
     }
   }
 }
@@ -235,7 +243,6 @@ Result<ConvPlan> plan_conv(const Desc& desc, TileKind kind, bool stem) {
   plan.stem = stem;
   plan.element_bytes = kind == TileKind::kF32 ? 4 : 1;
   if (kind != TileKind::kF32) {
-    plan.pad_byte = static_cast<uint8_t>(params.x_zero);
     plan.zeros =
         ZeroPoints(params.x_zero, desc.inputs[0].dtype, params.w_zero, desc.inputs[1].dtype);
   }
@@ -256,22 +263,24 @@ int64_t conv_worker_bytes(const ConvPlan& plan) {
   return carver.bytes();
 }
 
-void conv_copy_unit(const ConvPlan& plan, const void* x, std::byte* copied, int64_t unit) {
+void conv_copy_unit(const ConvPlan& plan, const Launch& launch, std::byte* copied, int64_t unit) {
   const ConvShape& s = plan.shape;
+  const auto pad_byte = static_cast<std::byte>(plan.kind == TileKind::kF32 ? 0 : x_zero(launch));
   const int64_t plane = unit / plan.copy_blocks, first = unit % plan.copy_blocks * plan.copy_rows;
   const int64_t image = plane / plan.planes,
                 in_row = s.in[2] * (plan.stem ? plan.element_bytes : plan.pixel_bytes);
   // A plane of the source; the 8-bit stem reads all planes of the image at once.
   const int64_t source_plane = plan.stem && plan.kind != TileKind::kF32 ? image * s.c : plane;
-  const std::byte* source = static_cast<const std::byte*>(x) + source_plane * s.in[1] * in_row;
+  const std::byte* source =
+      static_cast<const std::byte*>(launch.inputs[0]) + source_plane * s.in[1] * in_row;
   for (int64_t row = first; row < std::min(first + plan.copy_rows, plan.height); ++row) {
     const int64_t y = row - s.pad_begin[1];
     const std::byte* from = y >= 0 && y < s.in[1] ? source + y * in_row : nullptr;
     std::byte* to = copied + plane * plan.plane_bytes + row * plan.row_bytes;
     if (plan.stem)
-      copy_row_stem(plan, plane % plan.planes, from, to);
+      copy_row_stem(plan, plane % plan.planes, pad_byte, from, to);
     else
-      copy_row_c16(plan, plane % plan.planes, from, to);
+      copy_row_c16(plan, plane % plan.planes, pad_byte, from, to);
   }
 }
 
@@ -282,7 +291,11 @@ void conv_unit(const ConvPlan& plan, const Launch& launch, const std::byte* x, i
   const auto* weight = static_cast<const std::byte*>(launch.inputs[1]);
   const bool integers = plan.kind != TileKind::kF32;
   set_rows(plan, p, x, s);
-  if (integers) set_terms(plan, p, weight, s);
+  if (integers) {
+    ZeroPoints zeros = plan.zeros;
+    zeros.set_a(x_zero(launch), launch.desc->inputs[0].dtype);
+    set_terms(plan, zeros, p, weight, s);
+  }
 
   Block block;
   block.kind = plan.kind;

@@ -15,8 +15,7 @@ struct ConvPlan {
   TileKind kind = TileKind::kF32;
   bool stem = false;  // plain input of few channels
   int64_t element_bytes = 4;
-  uint8_t pad_byte = 0;  // x_zero
-  ZeroPoints zeros;
+  ZeroPoints zeros;  // x's may come with a launch
 
   bool copy = false;              // phase 0 makes the input below in the shared workspace
   int64_t height = 0, width = 0;  // of the input that the tiles read
@@ -38,7 +37,7 @@ struct ConvPlan {
 
 Result<ConvPlan> plan_conv(const Desc& desc, TileKind kind, bool stem);
 int64_t conv_worker_bytes(const ConvPlan& plan);
-void conv_copy_unit(const ConvPlan& plan, const void* x, std::byte* copied, int64_t unit);
+void conv_copy_unit(const ConvPlan& plan, const Launch& launch, std::byte* copied, int64_t unit);
 void conv_unit(const ConvPlan& plan, const Launch& launch, const std::byte* x, int64_t unit);
 
 }  // namespace stoker::cpu

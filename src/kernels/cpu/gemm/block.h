@@ -83,9 +83,13 @@ struct ZeroPoints {
 
   ZeroPoints() = default;
   ZeroPoints(int32_t a, DType a_dtype, int32_t b, DType b_dtype)
-      : a_zero(static_cast<uint32_t>(a) + (a_dtype == DType::kI8 ? 128u : 0u)),
-        b_zero(static_cast<uint32_t>(b) - (b_dtype == DType::kU8 ? 128u : 0u)),
-        a_shift(a_dtype == DType::kI8 ? 128u : 0u) {}
+      : b_zero(static_cast<uint32_t>(b) - (b_dtype == DType::kU8 ? 128u : 0u)),
+        a_shift(a_dtype == DType::kI8 ? 128u : 0u) {
+    set_a(a, a_dtype);
+  }
+  void set_a(int32_t a, DType dtype) {
+    a_zero = static_cast<uint32_t>(a) + (dtype == DType::kI8 ? 128u : 0u);
+  }
 
   // Term of a column, whose b' sum up to `b_sum` over `k` products.
   int32_t column(int32_t b_sum, int64_t k) const {

@@ -157,11 +157,12 @@ void set_rows(const GemmPlan& plan, const Place& p, const std::byte* a, const Sc
   for (int64_t r = 0; r < p.rows; ++r) s.rows[r] = a + (p.row + r) * stride;
 }
 
-void set_terms(const GemmPlan& plan, const Place& p, const std::byte* b, const Scratch& s) {
+void set_terms(const GemmPlan& plan, const ZeroPoints& zeros, const Place& p, const std::byte* b,
+               const Scratch& s) {
   const auto* sums = reinterpret_cast<const int32_t*>(b + plan.sums_offset()) +
                      (p.b_matrix * plan.panel_count + p.panel) * 16;
-  for (int64_t j = 0; j < p.panels * 16; ++j) s.lane_terms[j] = plan.zeros.column(sums[j], plan.k);
-  if (plan.zeros.b_zero == 0) return;
+  for (int64_t j = 0; j < p.panels * 16; ++j) s.lane_terms[j] = zeros.column(sums[j], plan.k);
+  if (zeros.b_zero == 0) return;
   for (int64_t r = 0; r < p.rows; ++r) {
     int32_t sum = 0;
     const auto* row = reinterpret_cast<const uint8_t*>(s.rows[r]);
@@ -170,7 +171,7 @@ void set_terms(const GemmPlan& plan, const Place& p, const std::byte* b, const S
     } else {
       for (int64_t k = 0; k < plan.k; ++k) sum += row[k];
     }
-    s.row_terms[r] = plan.zeros.row(sum, plan.k);
+    s.row_terms[r] = zeros.row(sum, plan.k);
   }
 }
 
@@ -273,7 +274,13 @@ void gemm_unit(const GemmPlan& plan, const Launch& launch, const std::byte* b, i
   const Place p = place_of(plan, unit);
   set_rows(plan, p, static_cast<const std::byte*>(launch.inputs[0]), s);
   const bool integers = plan.kind != TileKind::kF32;
-  if (integers) set_terms(plan, p, b, s);
+  if (integers) {
+    ZeroPoints zeros = plan.zeros;
+    const auto& params = launch.desc->as<GemmParams>();
+    zeros.set_a(zero_point(*launch.desc, launch.inputs, params.a_zero_input, params.a_zero),
+                launch.desc->inputs[0].dtype);
+    set_terms(plan, zeros, p, b, s);
+  }
 
   Block block;
   block.kind = plan.kind;

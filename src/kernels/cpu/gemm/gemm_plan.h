@@ -16,7 +16,7 @@ struct GemmPlan {
   std::vector<int64_t> batch_dims, a_strides, b_strides;  // in matrices
   std::vector<int64_t> y_dims;
   bool folded = false;  // the batch was folded into m
-  ZeroPoints zeros;
+  ZeroPoints zeros;  // A's may come with a launch
 
   int64_t steps = 0, panel_count = 0, panel_bytes = 0;
   bool pack_b = false, pack_a = false;
