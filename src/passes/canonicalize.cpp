@@ -1,7 +1,9 @@
 // One spelling for what can be written in several ways: flatten, squeeze, unsqueeze and transposes
 // that only move extents of 1 become `reshape`, chains of reshapes and of transposes become one
-// node, a split becomes slices.
+// node, a split becomes slices, blocks of pixels that change places with channels a transpose.
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
 #include "passes/match.h"
 #include "passes/pass.h"
 
@@ -124,6 +126,45 @@ Result<bool> split_into_slices(Graph& graph, Node* node) {
   return true;
 }
 
+struct Rearrangement {
+  std::vector<int64_t> split, perm;  // the input's extents and their order afterwards
+};
+
+// n, c, h, w: the extents of the form with more channels, c without its blocks.
+Rearrangement rearrangement_of(const Node& node, int64_t n, int64_t c, int64_t h, int64_t w) {
+  const int64_t b = node.attributes.get_int("blocksize");
+  if (node.is("space_to_depth")) return {{n, c, h, b, w, b}, {0, 3, 5, 1, 2, 4}};
+  return node.attributes.get_string("mode", "DCR") == "DCR"
+             ? Rearrangement{{n, b, b, c, h, w}, {0, 3, 4, 1, 5, 2}}
+             : Rearrangement{{n, c, b, b, h, w}, {0, 1, 4, 2, 5, 3}};
+}
+
+Result<bool> blocks_as_transpose(Graph& graph, Node* node) {
+  if (!node->inputs[0]->type.ranked) return false;
+  const bool to_depth = node->is("space_to_depth");
+  Dims x_dims = node->inputs[0]->type.dims, y_dims = node->outputs[0]->type.dims;
+  x_dims[0] = y_dims[0] = Dim(0);  // a reshape's "as it is"; the others must not be 0
+  const auto x = constant_dims(x_dims), y = constant_dims(y_dims);
+  if (!x || !y || std::count(y->begin() + 1, y->end(), 0) > 0) return false;
+  const Shape &deep = to_depth ? *y : *x, &flat = to_depth ? *x : *y;
+  const Rearrangement r = rearrangement_of(*node, deep[0], flat[1], deep[2], deep[3]);
+  const auto shape = [&](const std::vector<int64_t>& extents) {
+    return graph.add_constant(
+        "shape", Tensor::from<int64_t>({static_cast<int64_t>(extents.size())}, extents));
+  };
+  STOKER_ASSIGN(Node * split,
+                insert_node(graph, node, "reshape", {node->inputs[0], shape(r.split)}));
+  STOKER_ASSIGN(Node * moved, insert_node(graph, node, "transpose", {split->outputs[0]},
+                                          {{"perm", Attribute(r.perm)}}));
+  append_origins(split, *node);
+  append_origins(moved, *node);
+  STOKER_TRY(replace_with_node(graph, node->outputs[0], *find_op("reshape"),
+                               {moved->outputs[0], shape(*y)}, {}, {node})
+                 .status());
+  graph.erase(node);
+  return true;
+}
+
 }  // namespace
 
 Result<int> canonicalize(Graph& graph, const PassContext&) {
@@ -137,6 +178,8 @@ Result<int> canonicalize(Graph& graph, const PassContext&) {
       STOKER_ASSIGN(changed, merge_transposes(graph, node));
     } else if (node->is("split")) {
       STOKER_ASSIGN(changed, split_into_slices(graph, node));
+    } else if (node->is("depth_to_space") || node->is("space_to_depth")) {
+      STOKER_ASSIGN(changed, blocks_as_transpose(graph, node));
     }
     changes += changed;
   }
