@@ -293,6 +293,15 @@ void add_sums(const Geometry& g, Packing packing, const int8_t* packed, int32_t*
 
 }  // namespace
 
+std::string packing_key(const Desc& spec, int index, Packing packing) {
+  Desc weights = spec;
+  for (TensorDesc& other : weights.inputs) {
+    if (!other.constant) other.dims.clear();
+  }
+  weights.outputs.clear();
+  return fmt::format("{}/{}/{}", packing_name(packing), index, desc_key(weights));
+}
+
 Result<int64_t> packed_bytes(const Desc& spec, int index, Packing packing) {
   if (packing == Packing::kNone) {
     if (index < 0 || index >= static_cast<int>(spec.inputs.size())) {

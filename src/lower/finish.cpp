@@ -118,14 +118,7 @@ class WeightPacker {
 
   Result<int32_t> packed(int32_t source, const Desc& desc, int operand) {
     const Packing packing = desc.inputs[static_cast<size_t>(operand)].packing;
-    // Equal only under equal parameters: transposition and groups shape the packed bytes.
-    Desc spec = desc;
-    for (TensorDesc& other : spec.inputs) {
-      if (!other.constant) other.dims.clear();
-    }
-    spec.outputs.clear();
-    const std::string key =
-        std::to_string(source) + packing_name(packing) + desc_key(spec) + std::to_string(operand);
+    const std::string key = fmt::format("{}/{}", source, packing_key(desc, operand, packing));
     if (const auto it = made_.find(key); it != made_.end()) return it->second;
     const int32_t id = add(key, source);
     PlanWeight& weight = contents_.weights[static_cast<size_t>(id)];

@@ -99,12 +99,13 @@ Result<bool> merge_transposes(Graph& graph, Node* node) {
   return true;
 }
 
-// Of a ranked input whose parts have known sizes.
+// Of an axis of known extent: where it is open, the sizes may turn out not to add up to it.
 Result<bool> split_into_slices(Graph& graph, Node* node) {
   const ValueType& x = node->inputs[0]->type;
   if (!x.ranked || x.rank() == 0) return false;
   int64_t axis = node->attributes.get_int("axis", 0);
   if (axis < 0) axis += x.rank();
+  if (!x.dims[static_cast<size_t>(axis)].is_const()) return false;
   for (const Value* part : node->outputs) {
     if (!part->type.ranked || !part->type.dims[static_cast<size_t>(axis)].is_const()) return false;
   }

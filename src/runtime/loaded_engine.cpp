@@ -150,10 +150,7 @@ Result<Tensor> LoadedEngine::weight(int32_t index, Packing packing, const Desc& 
                             weight.name);
   }
   if (weight.packing == packing) return weight.bytes;
-  // What a packing looks like depends on the operand's role (transposition, groups), so that is in
-  // the key.
-  const std::string key = std::to_string(index) + "/" + packing_name(packing) + "/" +
-                          std::to_string(operand) + "/" + std::to_string(spec.params.index());
+  const std::string key = fmt::format("{}/{}", index, packing_key(spec, operand, packing));
   if (const auto it = repacked_.find(key); it != repacked_.end()) return it->second;
   Desc plain_spec = spec;
   Tensor canonical = weight.bytes;
