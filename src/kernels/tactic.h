@@ -108,8 +108,8 @@ class TacticRegistry {
 // transposition and groups come from there. Unpacking gives the canonical bytes back exactly.
 Result<Tensor> pack_weight(const Desc& spec, int index, Packing packing, const Tensor& weight);
 Result<Tensor> unpack_weight(const Desc& spec, int index, Packing packing, const Tensor& packed);
-// Weights packed under equal keys have equal bytes if their canonical bytes are equal: how a packing
-// looks depends on the operand's role (transposition, groups).
+// Weights packed under equal keys have equal bytes if their canonical bytes are equal: how a
+// packing looks depends on the operand's role (transposition, groups).
 std::string packing_key(const Desc& spec, int index, Packing packing);
 // Bytes of the packed form. Packed tensors are u8[bytes].
 Result<int64_t> packed_bytes(const Desc& spec, int index, Packing packing);
