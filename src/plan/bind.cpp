@@ -224,6 +224,7 @@ class Binder {
   void place() {
     const StagePlan stages = assign_stages(program_, bound_->steps);
     bound_->stages = share_work(stages, bound_->steps, options_.workers);
+    bound_->alone = is_for_one_worker(bound_->stages);
     std::vector<BufferLifetime> lifetimes(bound_->tensors.size());
     for (BufferLifetime& lifetime : lifetimes) lifetime = {0, INT32_MAX, -1, 0};
     std::vector<BufferLifetime> workspaces(bound_->steps.size());

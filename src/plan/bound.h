@@ -42,15 +42,17 @@ struct StageItem {
   int32_t phase = 0;
   std::vector<int64_t> begin;
 };
-// Items of a stage are independent of each other; a barrier stands after it.
+// Items of a stage are independent of each other.
 struct Stage {
   std::vector<StageItem> items;
+  bool barrier = true;  // the workers wait for each other before the next stage
 };
 
 struct BoundProgram {
   const PlanProgram* program = nullptr;
   SymbolValues symbols;
   int workers = 1;
+  bool alone = false;  // worker 0 does all of it
   std::vector<BoundTensor> tensors;
   std::vector<BoundStep> steps;
   std::vector<Stage> stages;

@@ -15,6 +15,31 @@ double step_cost(const Desc& desc) {
   return std::max(work.flops / 16, work.bytes);
 }
 
+// By worker: has it units in this stage?
+std::vector<bool> busy_workers(const Stage& stage) {
+  std::vector<bool> busy;
+  for (const StageItem& item : stage.items) {
+    busy.resize(std::max(busy.size(), item.begin.size() - 1), false);
+    for (size_t w = 0; w + 1 < item.begin.size(); ++w)
+      busy[w] = busy[w] || item.begin[w] < item.begin[w + 1];
+  }
+  return busy;
+}
+
+void place_barriers(std::vector<Stage>& stages, int workers) {
+  std::vector<bool> since(static_cast<size_t>(workers), false);  // the last barrier
+  const auto join = [&](const std::vector<bool>& busy) {
+    for (size_t w = 0; w < busy.size(); ++w) since[w] = since[w] || busy[w];
+    return std::count(since.begin(), since.end(), true);
+  };
+  for (size_t i = 0; i < stages.size(); ++i) {
+    join(busy_workers(stages[i]));
+    // Behind the last stage the end of the run is the barrier.
+    stages[i].barrier = i + 1 < stages.size() && join(busy_workers(stages[i + 1])) > 1;
+    if (stages[i].barrier) std::fill(since.begin(), since.end(), false);
+  }
+}
+
 }  // namespace
 
 StagePlan assign_stages(const PlanProgram& program, const std::vector<BoundStep>& steps) {
@@ -53,7 +78,9 @@ std::vector<Stage> share_work(const StagePlan& plan, const std::vector<BoundStep
       item.begin.assign(static_cast<size_t>(workers) + 1, 0);
       if (units < 2 || cost < kSplitWork) {
         const auto least =
-            std::min_element(load[stage].begin(), load[stage].end()) - load[stage].begin();
+            load[stage][0] + cost < kSplitWork
+                ? 0
+                : std::min_element(load[stage].begin(), load[stage].end()) - load[stage].begin();
         for (int w = 0; w < workers; ++w)
           item.begin[static_cast<size_t>(w) + 1] = w >= least ? units : 0;
         load[stage][static_cast<size_t>(least)] += cost;
@@ -66,7 +93,16 @@ std::vector<Stage> share_work(const StagePlan& plan, const std::vector<BoundStep
       stages[stage].items.push_back(std::move(item));
     }
   }
+  place_barriers(stages, workers);
   return stages;
+}
+
+bool is_for_one_worker(const std::vector<Stage>& stages) {
+  return std::all_of(stages.begin(), stages.end(), [](const Stage& stage) {
+    const std::vector<bool> busy = busy_workers(stage);
+    return std::find(busy.begin() + std::min<ptrdiff_t>(1, std::ssize(busy)), busy.end(), true) ==
+           busy.end();
+  });
 }
 
 }  // namespace stoker

@@ -133,7 +133,11 @@ std::vector<Executor::Event> Executor::events() const {
 Status Executor::run(WorkerPool& pool) {
   failed_.store(false, std::memory_order_relaxed);
   for (auto& events : worker_events_) events.clear();
-  pool.run([](void* self, int worker) { static_cast<Executor*>(self)->work(worker); }, this);
+  if (bound_->alone) {
+    work(0);
+  } else {
+    pool.run([](void* self, int worker) { static_cast<Executor*>(self)->work(worker); }, this);
+  }
   if (profile_) {
     add_to_profile();
   }
@@ -144,7 +148,7 @@ void Executor::work(int worker) {
   const DenormalMode mode(flush_denormals_);
   for (const Stage& stage : bound_->stages) {
     for (const StageItem& item : stage.items) launch(item, worker);
-    if (bound_->workers > 1) barrier_.arrive_and_wait();
+    if (stage.barrier && bound_->workers > 1) barrier_.arrive_and_wait();
   }
 }
 
