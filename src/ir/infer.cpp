@@ -141,6 +141,45 @@ Result<ValueType> merge_types(const ValueType& a, const ValueType& b, Graph& gra
   return merged;
 }
 
+namespace {
+
+Result<InferredTypes> run_inference(const Node& node,
+                                    const std::vector<InferContext::Input>& inputs,
+                                    Graph& symbols) {
+  InferContext context{node.attributes, inputs, {}, {}, fresh_from, &symbols};
+  context.outputs.resize(node.outputs.size());
+  context.shape_values.resize(node.outputs.size());
+  STOKER_TRY(node.op->infer(context));
+  for (ValueType& type : context.outputs) name_large(type.dims, symbols);
+  for (std::optional<Dims>& elements : context.shape_values) {
+    if (elements) name_large(*elements, symbols);
+  }
+  return InferredTypes{std::move(context.outputs), std::move(context.shape_values)};
+}
+
+// What is known of the outputs when the sizes of the inputs are left out: the dtypes.
+Result<InferredTypes> infer_without_sizes(const Node& node, std::vector<InferContext::Input> inputs,
+                                          Graph& symbols) {
+  std::vector<ValueType> types(inputs.size());
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (!inputs[i].type) continue;
+    types[i] = *inputs[i].type;
+    types[i].ranked = false;
+    types[i].dims.clear();
+    inputs[i].type = &types[i];
+    inputs[i].elements = nullptr;
+  }
+  STOKER_ASSIGN(InferredTypes inferred, run_inference(node, inputs, symbols));
+  for (ValueType& type : inferred.outputs) {
+    type.ranked = false;
+    type.dims.clear();
+  }
+  for (std::optional<Dims>& elements : inferred.elements) elements.reset();
+  return inferred;
+}
+
+}  // namespace
+
 Result<InferredTypes> infer_types(const Node& node, Graph& symbols, const KnownConstants* known) {
   const Op& op = *node.op;
   if (!op.infer) return internal_error("op {} has no inference", op.name);
@@ -167,15 +206,12 @@ Result<InferredTypes> infer_types(const Node& node, Graph& symbols, const KnownC
     }
     if (value->elements) inputs[i].elements = &*value->elements;
   }
-  InferContext context{node.attributes, inputs, {}, {}, fresh_from, &symbols};
-  context.outputs.resize(node.outputs.size());
-  context.shape_values.resize(node.outputs.size());
-  STOKER_TRY(op.infer(context));
-  for (ValueType& type : context.outputs) name_large(type.dims, symbols);
-  for (std::optional<Dims>& elements : context.shape_values) {
-    if (elements) name_large(*elements, symbols);
-  }
-  return InferredTypes{std::move(context.outputs), std::move(context.shape_values)};
+  auto inferred = run_inference(node, inputs, symbols);
+  if (inferred.is_ok() || !symbols.parent()) return inferred;
+  // A branch may be impossible for the sizes at hand, a loop may never run: the node says so when
+  // it is reached.
+  auto without_sizes = infer_without_sizes(node, std::move(inputs), symbols);
+  return without_sizes.is_ok() ? without_sizes : inferred;
 }
 
 std::string node_label(const Node& node) {

@@ -16,7 +16,8 @@ struct InferredTypes {
 // Values of a sub-graph's inputs that the node outside has as constants.
 using KnownConstants = std::unordered_map<const Value*, const Tensor*>;
 
-// For ops without sub-graphs. New symbols come from `symbols`.
+// For ops without sub-graphs. New symbols come from `symbols`. In a sub-graph, where `symbols` has
+// a parent, inputs whose sizes do not go together give outputs of unknown rank instead of an error.
 Result<InferredTypes> infer_types(const Node& node, Graph& symbols,
                                   const KnownConstants* known = nullptr);
 

@@ -33,7 +33,9 @@ class Verifier {
  public:
   // `scratch` gives the symbols of inference, so that the graph itself stays untouched.
   Verifier(const Graph& graph, Graph& scratch, int depth, KnownConstants known = {})
-      : graph_(graph), scratch_(scratch), depth_(depth), known_(std::move(known)) {}
+      : graph_(graph), scratch_(scratch), depth_(depth), known_(std::move(known)) {
+    if (graph.parent()) sub_scratch_.set_parent(&scratch);
+  }
 
   Status run() {
     if (depth_ > kMaxDepth) return invalid_model("graphs are nested more than {} deep", kMaxDepth);
@@ -199,7 +201,8 @@ class Verifier {
   }
 
   Status check_types(const Node& node) const {
-    STOKER_ASSIGN(const InferredTypes types, infer_types(node, scratch_, &known_));
+    STOKER_ASSIGN(const InferredTypes types,
+                  infer_types(node, graph_.parent() ? sub_scratch_ : scratch_, &known_));
     for (size_t i = 0; i < node.outputs.size(); ++i) {
       if (!compatible(node.outputs[i]->type, types.outputs[i])) {
         return bad("output '{}' has type {}, inference gives {}", node.outputs[i]->name,
@@ -249,6 +252,7 @@ class Verifier {
 
   const Graph& graph_;
   Graph& scratch_;
+  mutable Graph sub_scratch_{"scratch"};  // stands where graph_ stands: in another graph
   int depth_;
   KnownConstants known_;
   std::unordered_set<const Value*> inputs_, values_, defined_, written_;

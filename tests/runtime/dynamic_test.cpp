@@ -232,6 +232,48 @@ graph @g(%c: bool[], %x: f32[2,3]) -> (%y: f32[?]) {
   }
 }
 
+// What a branch or a loop cannot do with the sizes at hand is no matter unless it is reached.
+TEST(Dynamic, ImpossibleBranchesMatterWhenTheyAreTaken) {
+  const char* text = R"(
+graph @g(%c: bool[], %n: i64[], %x: f32[2,2]) -> (%y: f32[?], %z: f32[?]) {
+  @true = const bool[] {1}
+  @target = const i64[2] {3, -1}
+  %y = if(%c, %x, @target)
+    graph @then(%a: f32[2,2], %t: i64[2]) -> (%r: f32[2,2]) {
+      %r = relu(%a)
+    }
+    graph @else(%a: f32[2,2], %t: i64[2]) -> (%r: f32[2,2]) {
+      %three = reshape(%a, %t)
+      %r = add(%three, %a)
+    }
+  %z = loop(%n, @true, %x, @target) {carried=1}
+    graph @body(%i: i64[], %go: bool[], %v: f32[2,2], %t: i64[2]) -> (%more: bool[], %w: f32[2,2]) {
+      %more = identity(%go)
+      %three = reshape(%v, %t)
+      %w = add(%three, %v)
+    }
+}
+)";
+  for (const bool optimize : {true, false}) {
+    const auto engine = engine_of(text, optimize);
+    ASSERT_TRUE(engine) << engine.status().message();
+    Session session(*engine);
+    const auto run = [&](bool condition, int64_t rounds) {
+      Tensor c = *Tensor::allocate(DType::kBool, {});
+      *static_cast<uint8_t*>(c.data()) = condition;
+      return session.run({{"c", c},
+                          {"n", Tensor::from<int64_t>({}, {rounds})},
+                          {"x", Tensor::from<float>({2, 2}, {-1, 2, -3, 4})}});
+    };
+    const auto out = run(true, 0);
+    ASSERT_TRUE(out) << out.status().message();
+    EXPECT_EQ(values_of<float>(out->at("y")), (std::vector<float>{0, 2, 0, 4}));
+    EXPECT_EQ(out->at("z").shape(), (Shape{2, 2}));
+    EXPECT_NE(run(false, 0).status().message().find("do not divide by 3"), std::string::npos);
+    EXPECT_NE(run(true, 1).status().message().find("do not divide by 3"), std::string::npos);
+  }
+}
+
 TEST(Dynamic, SequencesGoInAndOut) {
   const auto engine = engine_of(R"(
 graph @g(%s: sequence f32[?], %x: f32[N]) -> (%t: sequence f32[?], %n: i64[]) {
