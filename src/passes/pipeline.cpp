@@ -30,6 +30,7 @@ namespace stoker {
   /* Fewer operations with the same meaning. */  \
   PASS(pad, disable_passes)                      \
   PASS(dynamic_quantize, disable_passes)         \
+  PASS(integer_zero_points, disable_passes)      \
   PASS(fold_batch_norm, disable_passes)          \
   PASS(fold_constants, disable_passes)           \
   PASS(clip, disable_passes)                     \

@@ -1,6 +1,7 @@
 // Domain com.microsoft: operators on 8-bit tensors, written out as dequantize, the operator in
 // floating point, quantize. The quantized patterns turn that into integer arithmetic where a kernel
-// has it, and the numbers agree with what ONNX Runtime's own kernels compute.
+// has it, and the numbers agree with what ONNX Runtime's own kernels compute. Products whose result
+// is a float are written as products of integers.
 // SPDX-License-Identifier: Apache-2.0
 #include "base/status.h"
 #include "import/onnx/composer.h"
@@ -130,24 +131,35 @@ Status import_conv(NodeImporter& node) {
 
 // ---- Products.
 
-// The weight's scale and zero point are of its last axis, or one for all.
-Value* product_to_float(Composer& c, Value* a, size_t b_scale, size_t b_zero, size_t bias) {
-  Value* b =
-      dequantize(c, c.input(1, "B"), c.input(b_scale, "b_scale"), c.optional_input(b_zero), -1);
-  Value* y = c.op("matmul", {a, b});
+// The exact sum of a and the weight less their zero points, times both scales, and a bias. The
+// scale of a is a scalar, that of the weight is of its last axis or one for all.
+Value* product_to_float(Composer& c, Value* a, Value* a_scale, Value* a_zero, size_t b_scale,
+                        size_t b_zero, size_t bias) {
+  std::vector<Value*> inputs = {a, c.input(1, "B"), a_zero, c.optional_input(b_zero)};
+  while (c.ok() && !inputs.back()) inputs.pop_back();
+  // Sums leave the range of narrow floats.
+  Value* sum = c.cast(c.op("matmul_integer", std::move(inputs)), DType::kF32);
+  Value* scale = c.input(b_scale, "b_scale");
+  const DType dtype = c.dtype(scale);
+  Value* step = c.mul(c.cast(a_scale, DType::kF32), c.cast(scale, DType::kF32));
+  Value* y = c.cast(c.mul(sum, step), dtype);
   return c.node().has_input(bias) ? c.add(y, c.node().input(bias)) : y;
 }
 
 Status import_matmul_to_float(NodeImporter& node) {
   Composer c(node);
-  Value* a = dequantize(c, c.input(0, "A"), c.input(2, "a_scale"), c.optional_input(4));
-  return c.finish(product_to_float(c, a, 3, 5, 6));
+  // A scale per column of A, which the schema speaks of, is no factor of the sums; nor has ONNX
+  // Runtime a kernel for it.
+  Value* scale = c.reshape(c.input(2, "a_scale"), {}, "one");
+  Value* zero = c.optional_input(4);
+  if (zero) zero = c.reshape(zero, {}, "one");
+  return c.finish(product_to_float(c, c.input(0, "A"), scale, zero, 3, 5, 6));
 }
 
 Status import_dynamic_matmul(NodeImporter& node) {
   Composer c(node);
   const auto a = c.outputs("dynamic_quantize_linear", {c.input(0, "A")}, {}, 3);
-  return c.finish(product_to_float(c, dequantize(c, a[0], a[1], a[2]), 2, 3, 4));
+  return c.finish(product_to_float(c, a[0], a[1], a[2], 2, 3, 4));
 }
 
 // alpha * A * B, and C in steps of alpha * a_scale * b_scale.
