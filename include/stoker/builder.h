@@ -42,6 +42,8 @@ struct BuildOptions {
   std::string device = "cpu";  // "cpu", "cpu:x86-64-v3" (a target that may be absent), "null:0"
   std::string decisions;       // text of a decisions file; empty: tactics are contested
   bool lean = false;           // leave the graph out of the engine
+  bool refittable = false;     // keep what Engine::refit needs; the engine grows by some weights
+  bool strip_weights = false;  // refittable, and without the weights: run it after a refit
   std::function<void(const BuildProgress&)> progress;
   // Receives IR text for knob dump_after, and the list of passes with their changes.
   std::function<void(const std::string& pass, const std::string& text)> dump;
@@ -49,6 +51,11 @@ struct BuildOptions {
 
 // Compiles, tunes and self-checks. The engine is loaded and ready to run.
 Result<Engine> build(const Model& model, const BuildOptions& options = {});
+
+// The engine with the constants of another file of the same network; its digest is that of a build
+// from this file with the same decisions. Refused when the networks differ, or when a constant that
+// was compiled in has another value.
+Result<Engine> refit(const Engine& engine, const Model& model);
 
 // What a build chose, as the text of a decisions file: the same inputs with it give the same
 // digest.

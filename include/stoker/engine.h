@@ -42,9 +42,19 @@ struct TraceEvent {
   double start_us = 0, duration_us = 0;  // since the run's first event
 };
 
+// A constant of the model file, as a refittable engine knows it.
+struct WeightInfo {
+  std::string name;  // in the model file
+  DType dtype = DType::kInvalid;
+  Shape shape;
+  std::string frozen;    // why refit takes no other value; empty: it does
+  bool missing = false;  // the engine was built without weights and waits for it
+};
+
 struct MemoryUse {
   int64_t weights_bytes = 0;         // packed weights
   int64_t source_weights_bytes = 0;  // constants of the source file
+  int64_t refit_bytes = 0;           // what a refittable engine keeps beside its weights
   int64_t arena_bytes = 0;           // activations and shared workspaces of the bound shape
   int64_t activation_bytes = 0;      // what the arena would be without workspaces
   int64_t liveness_bytes = 0;        // the most activation bytes alive at once
@@ -69,6 +79,15 @@ class Engine {
 
   std::vector<TensorInfo> inputs() const;
   std::vector<TensorInfo> outputs() const;
+
+  // The constants of the model; empty unless the engine was built with BuildOptions::refittable.
+  std::vector<WeightInfo> weights() const;
+  // A new engine with other values for the named constants, everything that the build made of them
+  // (folded, packed) made again; this engine and its sessions stay as they are, and what does not
+  // change is shared. Constants that the build folded together (a convolution's weight and the
+  // batch norm behind it) may be given together or one by one. Unknown names, other dtypes or
+  // shapes, and values that were compiled in are refused, all at once.
+  Result<Engine> refit(const TensorMap& constants) const;
 
   // Runs through a session of an internal pool.
   Result<TensorMap> run(const TensorMap& inputs) const;

@@ -41,13 +41,16 @@ class Builder {
     STOKER_TRY(configure());
     graph_ = model_.imported.graph->clone();
     STOKER_TRY(apply_shapes());
+    if (refittable()) open_weights(*graph_);
     STOKER_TRY(optimize());
     STOKER_TRY(lower());
     STOKER_TRY(tune());
     STOKER_TRY(finish_plan(contents_, *registry_));
+    if (refittable()) keep_sources(contents_, *model_.imported.graph);
     fill_manifest();
     STOKER_TRY(verify_plan(contents_, tactic_lists()));
     if (knobs_.get_bool(Knob::kSelfCheck)) STOKER_TRY(check_whole());
+    if (options_.strip_weights) strip_weights(contents_);
     contents_.volatile_section.build_seconds =
         std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     STOKER_ASSIGN(auto impl, LoadedEngine::create(std::move(contents_), runtime_));
@@ -155,6 +158,7 @@ class Builder {
     LowerOptions lower_options;
     lower_options.profile = profile_;
     lower_options.place = place_;
+    lower_options.refittable = refittable();
     STOKER_ASSIGN(contents_, lower_graph(*graph_, lower_options));
     insert_transfers(contents_);
     contents_.volatile_section.notes = contents_notes_;
@@ -192,8 +196,20 @@ class Builder {
     manifest.source_weight_bytes = constant_bytes(*model_.imported.graph);
     for (const std::string& text : options_.shapes)
       manifest.options["shapes"] += (manifest.options["shapes"].empty() ? "" : " ") + text;
-    if (!options_.lean) contents_.graph_text = print(*graph_);
+    if (refittable()) manifest.options["refittable"] = "true";
+    if (!options_.lean) contents_.graph_text = print(*graph_, open_sources());
     contents_.volatile_section.fingerprint = machine_fingerprint();
+  }
+
+  bool refittable() const { return options_.refittable || options_.strip_weights; }
+
+  // Names of constants whose values the engine's graph leaves out, since they may change.
+  std::set<std::string> open_sources() const {
+    std::set<std::string> names;
+    for (const PlanSource& source : contents_.sources) {
+      if (source.frozen.empty()) names.insert(source.name);
+    }
+    return names;
   }
 
   static int64_t constant_bytes(const Graph& graph) {

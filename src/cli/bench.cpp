@@ -169,10 +169,12 @@ std::string memory_text(const MemoryUse& memory) {
     return b > 0 ? fmt::format("{:.2f}x", static_cast<double>(a) / static_cast<double>(b)) : "-";
   };
   return fmt::format(
-      "memory: weights {:.1f} MB ({} of the model's), arena {:.1f} MB (activations {:.1f} MB, {} "
+      "memory: weights {:.1f} MB ({} of the model's){}, arena {:.1f} MB (activations {:.1f} MB, {} "
       "of "
       "what is alive at once), scratch of workers {:.1f} MB, peak of the process {:.1f} MB\n",
       mb(memory.weights_bytes), ratio(memory.weights_bytes, memory.source_weights_bytes),
+      memory.refit_bytes > 0 ? fmt::format(", {:.1f} MB kept for refits", mb(memory.refit_bytes))
+                             : "",
       mb(memory.arena_bytes), mb(memory.activation_bytes),
       ratio(memory.activation_bytes, memory.liveness_bytes), mb(memory.workspace_bytes),
       mb(peak_rss_bytes()));
@@ -210,6 +212,7 @@ Json outcome_json(const BenchArguments& arguments, const OpenedEngine& opened,
                {"memory",
                 {{"weights_bytes", outcome.memory.weights_bytes},
                  {"source_weights_bytes", outcome.memory.source_weights_bytes},
+                 {"refit_bytes", outcome.memory.refit_bytes},
                  {"arena_bytes", outcome.memory.arena_bytes},
                  {"activation_bytes", outcome.memory.activation_bytes},
                  {"liveness_bytes", outcome.memory.liveness_bytes},

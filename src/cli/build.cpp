@@ -82,6 +82,10 @@ Action add_build(CLI::App& app) {
   auto arguments = std::make_shared<BuildArguments>();
   arguments->model = add_model_options(app);
   app.add_option("-o,--output", arguments->output, "the engine file to write");
+  app.add_flag("--refittable", arguments->model->refittable,
+               "let stoker refit give the engine other weights; it grows by some of them");
+  app.add_flag("--strip-weights", arguments->model->strip_weights,
+               "refittable, and without the weights: it runs after a refit");
   app.add_option("--save-decisions", arguments->model->save_decisions,
                  "write the choices of this build to a file");
   return [arguments](Console& console) { return run_build(*arguments, console); };

@@ -22,6 +22,7 @@ constexpr Command kCommands[] = {
     {"check", "compare outputs with stored ones", add_check},
     {"inspect", "show what is in a model or engine file", add_inspect},
     {"explain", "show what the build chose for each step, and why", add_explain},
+    {"refit", "give an engine other weights without building it anew", add_refit},
     {"knobs", "list every tunable choice", add_knobs},
     {"ops", "list every operator, and what runs it", add_ops},
     {"doctor", "show this machine and measure its peaks", add_doctor},

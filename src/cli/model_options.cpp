@@ -206,6 +206,8 @@ Result<BuildOptions> build_options(const ModelOptions& options, Console& console
   build.shapes = options.shapes;
   build.device = options.device;
   build.lean = options.lean;
+  build.refittable = options.refittable;
+  build.strip_weights = options.strip_weights;
   STOKER_ASSIGN(build.knobs, knob_list(options));
   if (!options.decisions.empty()) {
     STOKER_ASSIGN(build.decisions, read_text(options.decisions));

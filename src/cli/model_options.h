@@ -24,7 +24,7 @@ struct ModelOptions {
   std::optional<int> threads;
   std::string decisions, save_decisions, dump_after, stop_after;
   std::string calibrate, accuracy, time_budget, opt_level;  // refused: not part of this version
-  bool lean = false, verbose = false;
+  bool lean = false, refittable = false, strip_weights = false, verbose = false;
 
   bool is_engine() const;
 };

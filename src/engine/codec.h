@@ -16,13 +16,16 @@ namespace stoker::engine {
 struct WeightPlace {
   int64_t offset = 0;  // in the weights section, 64-byte aligned
   int64_t bytes = 0;
+  bool missing = false;  // no bytes in the file; offset and bytes are 0
 };
 
+// `places`: of the weights, then of the sources.
 Result<std::vector<std::byte>> encode_plan(const EngineContents& contents,
-                                           const std::vector<WeightPlace>& weights);
+                                           const std::vector<WeightPlace>& places);
 Result<std::vector<std::byte>> encode_volatile(const Volatile& data);
 
-// Fills manifest, symbols, programs and weights (without bytes); the weights' places come back.
+// Fills manifest, symbols, programs, weights and sources (without bytes); the places of these two
+// come back.
 Result<std::vector<WeightPlace>> decode_plan(std::span<const std::byte> section,
                                              const ReadLimits& limits, EngineContents& contents);
 Result<Volatile> decode_volatile(std::span<const std::byte> section);

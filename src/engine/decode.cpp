@@ -70,6 +70,7 @@ Manifest Decoder::manifest(const fb::Manifest* m) {
   result.op_libraries = tables(m->op_libraries(), [&](const fb::UsedLibrary& l) {
     return UsedLibrary{text(l.name()), text(l.version()), text(l.hash())};
   });
+  if (m->structure() != UINT32_MAX) result.structure = text(m->structure());
   result.source_weight_bytes = m->source_weight_bytes();
   if (result.source_weight_bytes < 0) fail(corrupt_file("the source has a negative size"));
   return result;
@@ -146,6 +147,12 @@ WeightRecipe Decoder::recipe(const fb::Recipe* r) {
   return result;
 }
 
+WeightPlace Decoder::place(uint64_t offset, uint64_t bytes, bool missing) {
+  if (offset > INT64_MAX || bytes > INT64_MAX || (missing && (offset > 0 || bytes > 0)))
+    fail(corrupt_file("a weight at {} of {} bytes", offset, bytes));
+  return {static_cast<int64_t>(offset), static_cast<int64_t>(bytes), missing};
+}
+
 PlanWeight Decoder::weight(const fb::Weight& w, WeightPlace& place) {
   PlanWeight result;
   result.name = text(w.name());
@@ -153,9 +160,19 @@ PlanWeight Decoder::weight(const fb::Weight& w, WeightPlace& place) {
   result.shape = list(w.shape());
   result.packing = number(w.packing(), static_cast<Packing>(packing_names().size() - 1), "packing");
   result.recipe = recipe(w.recipe());
-  if (w.offset() > INT64_MAX || w.bytes() > INT64_MAX)
-    fail(corrupt_file("a weight at {} of {} bytes", w.offset(), w.bytes()));
-  place = {static_cast<int64_t>(w.offset()), static_cast<int64_t>(w.bytes())};
+  place = this->place(w.offset(), w.bytes(), w.missing());
+  return result;
+}
+
+PlanSource Decoder::source(const fb::Source& s, WeightPlace& place) {
+  PlanSource result;
+  result.name = text(s.name());
+  result.dtype = dtype(s.dtype());
+  result.shape = list(s.shape());
+  result.hash = text(s.hash());
+  result.frozen = text(s.frozen());
+  result.kept = s.kept();
+  place = this->place(s.offset(), s.bytes(), s.missing());
   return result;
 }
 
@@ -175,6 +192,10 @@ Result<std::vector<WeightPlace>> Decoder::plan(const fb::Plan* plan, const ReadL
   contents.weights = tables(plan->weights(), [&](const fb::Weight& w) {
     places.emplace_back();
     return weight(w, places.back());
+  });
+  contents.sources = tables(plan->sources(), [&](const fb::Source& s) {
+    places.emplace_back();
+    return source(s, places.back());
   });
   if (!ok()) return status_;
   return places;

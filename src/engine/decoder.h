@@ -126,7 +126,9 @@ class Decoder {
   }
   PlanProgram program(const fb::Program& p, const ReadLimits& limits);
   WeightRecipe recipe(const fb::Recipe* r);
+  WeightPlace place(uint64_t offset, uint64_t bytes, bool missing);
   PlanWeight weight(const fb::Weight& w, WeightPlace& place);
+  PlanSource source(const fb::Source& s, WeightPlace& place);
 
   int64_t budget_;
   int64_t steps_ = 0, tensors_ = 0;

@@ -29,8 +29,9 @@ Offset<fb::Manifest> Encoder::manifest(const Manifest& m) {
     const uint32_t library = text(l.name), release = text(l.version), content = text(l.hash);
     return fb::CreateUsedLibrary(b_, library, release, content);
   });
+  const uint32_t structure = text(m.structure);
   return fb::CreateManifest(b_, version, name, hash, device, options, route, libraries,
-                            m.source_weight_bytes);
+                            m.source_weight_bytes, structure);
 }
 
 Offset<fb::Symbol> Encoder::symbol(const PlanSymbol& s) {
@@ -94,7 +95,17 @@ Offset<fb::Weight> Encoder::weight(const PlanWeight& w, const WeightPlace& place
   const auto made = recipe(w.recipe);
   return fb::CreateWeight(b_, name, static_cast<uint8_t>(w.dtype), shape,
                           static_cast<uint8_t>(w.packing), made,
-                          static_cast<uint64_t>(place.offset), static_cast<uint64_t>(place.bytes));
+                          static_cast<uint64_t>(place.offset), static_cast<uint64_t>(place.bytes),
+                          !w.bytes.defined());
+}
+
+Offset<fb::Source> Encoder::source(const PlanSource& s, const WeightPlace& place) {
+  const uint32_t name = text(s.name);
+  const auto shape = b_.CreateVector(s.shape);
+  const uint32_t hash = text(s.hash), frozen = text(s.frozen);
+  return fb::CreateSource(b_, name, static_cast<uint8_t>(s.dtype), shape, hash, frozen, s.kept,
+                          static_cast<uint64_t>(place.offset), static_cast<uint64_t>(place.bytes),
+                          !s.bytes.defined());
 }
 
 Result<std::vector<std::byte>> Encoder::plan(const EngineContents& contents,
@@ -108,10 +119,13 @@ Result<std::vector<std::byte>> Encoder::plan(const EngineContents& contents,
   size_t index = 0;
   const auto weights = tables<fb::Weight>(
       contents.weights, [&](const auto& w) { return weight(w, places[index++]); });
+  const auto sources = tables<fb::Source>(
+      contents.sources, [&](const auto& s) { return source(s, places[index++]); });
   if (!going()) return status_;
   const auto strings = b_.CreateVectorOfStrings(strings_);
   const auto expressions = b_.CreateVectorOfStrings(expressions_);
-  b_.Finish(fb::CreatePlan(b_, name_lists, head, strings, expressions, symbols, programs, weights));
+  b_.Finish(fb::CreatePlan(b_, name_lists, head, strings, expressions, symbols, programs, weights,
+                            sources));
   return bytes();
 }
 
@@ -147,8 +161,8 @@ Result<std::vector<std::byte>> Encoder::volatile_section(const Volatile& data) {
 }
 
 Result<std::vector<std::byte>> encode_plan(const EngineContents& contents,
-                                           const std::vector<WeightPlace>& weights) {
-  return Encoder().plan(contents, weights);
+                                           const std::vector<WeightPlace>& places) {
+  return Encoder().plan(contents, places);
 }
 
 Result<std::vector<std::byte>> encode_volatile(const Volatile& data) {

@@ -130,6 +130,7 @@ class Encoder {
   Offset<fb::Program> program(const PlanProgram& p);
   Offset<fb::Recipe> recipe(const WeightRecipe& r);
   Offset<fb::Weight> weight(const PlanWeight& w, const WeightPlace& place);
+  Offset<fb::Source> source(const PlanSource& s, const WeightPlace& place);
   Offset<fb::Measurement> measurement(const StepMeasurement& m);
   Offset<fb::Certificate> certificate(const Certificate& c);
   std::vector<std::byte> bytes() {

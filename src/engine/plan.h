@@ -116,7 +116,7 @@ struct RecipeStep {
 };
 
 struct WeightRecipe {
-  std::vector<std::string> sources;  // names in the model file
+  std::vector<std::string> sources;  // names in the model file, or of constants that passes made
   std::vector<RecipeStep> steps;
   int32_t result = 0;  // operand number of the canonical weight, packed afterwards
 };
@@ -127,7 +127,21 @@ struct PlanWeight {
   Shape shape;
   Packing packing = Packing::kNone;
   WeightRecipe recipe;
-  Tensor bytes;  // kNone: the canonical tensor itself; otherwise u8[packed bytes]
+  // kNone: the canonical tensor itself; otherwise u8[packed bytes]. A refittable engine may be
+  // without, until refit gives it; running it is an error before.
+  Tensor bytes;
+};
+
+// A constant that recipes start from. Refittable engines list all constants of the model, and what
+// passes added to their recipes; others none.
+struct PlanSource {
+  std::string name;  // in the model file; of a constant made by a pass: one that is free
+  DType dtype = DType::kInvalid;
+  Shape shape;
+  std::string hash;    // content hash of its value
+  std::string frozen;  // why another value cannot take its place; empty: refit may give one
+  bool kept = false;   // recipes need the value beside those that a refit gives
+  Tensor bytes;        // of a kept one, unless the engine waits for its weights
 };
 
 // A library of custom operators that the engine's steps call; its loader must have been given the
@@ -147,6 +161,9 @@ struct Manifest {
   std::string route;                      // full effective route: every knob that enters the key
   std::vector<UsedLibrary> op_libraries;  // sorted by name, version and hash
   int64_t source_weight_bytes = 0;        // of the constants in the source file
+  // Content hash of the graph as imported, the values that refit may change left out; empty: the
+  // engine was not built to be refitted.
+  std::string structure;
 };
 
 // Figures of this build and this machine; outside the digest.
@@ -184,6 +201,7 @@ struct EngineContents {
   std::vector<PlanSymbol> symbols;
   std::vector<PlanProgram> programs;  // 0: main
   std::vector<PlanWeight> weights;    // in execution order
+  std::vector<PlanSource> sources;    // by name
   std::string graph_text;             // post-pass IR; empty in a lean engine
   Volatile volatile_section;
 };

@@ -61,7 +61,7 @@ Result<Loaded> read_section(const InputFile& file, const Header& header, int ind
   return loaded;
 }
 
-Status check_place(const PlanWeight& weight, const WeightPlace& place, int64_t& end,
+Status check_place(const std::string& name, const WeightPlace& place, int64_t& end,
                    int64_t section_bytes) {
   // The exact layout that the writer makes: in order, without gaps but those of the alignment.
   const int64_t expected = round_up(end, engine::kWeightAlignment);
@@ -69,42 +69,58 @@ Status check_place(const PlanWeight& weight, const WeightPlace& place, int64_t& 
       place.offset > section_bytes - place.bytes) {
     return corrupt_file(
         "weight {} is said to lie at {} with {} bytes, expected at {} inside a section of {}",
-        weight.name, place.offset, place.bytes, expected, section_bytes);
+        name, place.offset, place.bytes, expected, section_bytes);
   }
   end = place.offset + place.bytes;
   return Status::ok();
 }
 
-// Tensors over the section's memory, which each of them keeps alive.
+// A tensor over the section's bytes, whose memory it keeps alive.
+Result<Tensor> tensor_over(const std::string& name, DType dtype, const Shape& shape,
+                           std::span<std::byte> bytes, const std::shared_ptr<void>& memory) {
+  const Result<int64_t> count = element_count(shape);
+  if (!count.is_ok()) return corrupt_file("weight {}: {}", name, count.status().message());
+  if (dtype == DType::kString) {
+    STOKER_ASSIGN(std::vector<std::string> strings, engine::decode_strings(bytes, *count));
+    return Tensor::from_strings(shape, std::move(strings));
+  }
+  const Result<int64_t> expected = byte_size(dtype, *count);
+  if (!expected.is_ok() || *expected != static_cast<int64_t>(bytes.size()) ||
+      dtype == DType::kInvalid) {
+    return corrupt_file("weight {} of {}{} has {} bytes, expected {}", name, dtype_name(dtype),
+                        shape_text(shape), bytes.size(), expected.is_ok() ? *expected : -1);
+  }
+  return Tensor::wrap(dtype, shape, bytes.data(), memory);
+}
+
 Status attach_weights(EngineContents& contents, const std::vector<WeightPlace>& places,
                       const Loaded& loaded) {
   int64_t end = 0;
-  for (size_t i = 0; i < contents.weights.size(); ++i) {
-    PlanWeight& weight = contents.weights[i];
-    const WeightPlace& place = places[i];
-    STOKER_TRY(check_place(weight, place, end, static_cast<int64_t>(loaded.bytes.size())));
-    const auto bytes =
-        loaded.bytes.subspan(static_cast<size_t>(place.offset), static_cast<size_t>(place.bytes));
+  size_t next = 0;
+  // The bytes at the next place; none where they are missing.
+  const auto take = [&](const std::string& name) -> Result<std::optional<std::span<std::byte>>> {
+    const WeightPlace& place = places[next++];
+    if (place.missing) return std::optional<std::span<std::byte>>{};
+    STOKER_TRY(check_place(name, place, end, static_cast<int64_t>(loaded.bytes.size())));
+    return std::optional(loaded.bytes.subspan(static_cast<size_t>(place.offset),
+                                              static_cast<size_t>(place.bytes)));
+  };
+  for (PlanWeight& weight : contents.weights) {
+    STOKER_ASSIGN(const auto bytes, take(weight.name));
+    if (!bytes) continue;
     if (weight.packing != Packing::kNone) {
-      STOKER_ASSIGN(weight.bytes,
-                    Tensor::wrap(DType::kU8, {place.bytes}, bytes.data(), loaded.memory));
+      STOKER_ASSIGN(weight.bytes, Tensor::wrap(DType::kU8, {static_cast<int64_t>(bytes->size())},
+                                               bytes->data(), loaded.memory));
       continue;
-    }
-    const Result<int64_t> count = element_count(weight.shape);
-    if (!count.is_ok()) return corrupt_file("weight {}: {}", weight.name, count.status().message());
-    if (weight.dtype == DType::kString) {
-      STOKER_ASSIGN(std::vector<std::string> strings, engine::decode_strings(bytes, *count));
-      STOKER_ASSIGN(weight.bytes, Tensor::from_strings(weight.shape, std::move(strings)));
-      continue;
-    }
-    const Result<int64_t> expected = byte_size(weight.dtype, *count);
-    if (!expected.is_ok() || *expected != place.bytes || weight.dtype == DType::kInvalid) {
-      return corrupt_file("weight {} of {}{} has {} bytes, expected {}", weight.name,
-                          dtype_name(weight.dtype), shape_text(weight.shape), place.bytes,
-                          expected.is_ok() ? *expected : -1);
     }
     STOKER_ASSIGN(weight.bytes,
-                  Tensor::wrap(weight.dtype, weight.shape, bytes.data(), loaded.memory));
+                  tensor_over(weight.name, weight.dtype, weight.shape, *bytes, loaded.memory));
+  }
+  for (PlanSource& source : contents.sources) {
+    STOKER_ASSIGN(const auto bytes, take(source.name));
+    if (!bytes) continue;
+    STOKER_ASSIGN(source.bytes,
+                  tensor_over(source.name, source.dtype, source.shape, *bytes, loaded.memory));
   }
   if (end == static_cast<int64_t>(loaded.bytes.size())) return Status::ok();
   return corrupt_file("the weights end at byte {} of a section of {}", end, loaded.bytes.size());

@@ -8,8 +8,6 @@
 namespace stoker {
 namespace {
 
-constexpr int kMaxRank = 8;
-constexpr int32_t kMaxRecipeOutputs = 1024;
 constexpr int64_t kMaxPackedPoints = int64_t{1} << 42;
 
 Status check_symbols(const std::vector<PlanSymbol>& symbols) {
@@ -28,28 +26,6 @@ Status check_symbols(const std::vector<PlanSymbol>& symbols) {
   return Status::ok();
 }
 
-Status check_recipe(const WeightRecipe& recipe) {
-  // -1, or nothing at all: the weight was made by the builder and has no source.
-  if (recipe.sources.empty() && recipe.steps.empty() && recipe.result <= 0 && recipe.result >= -1)
-    return Status::ok();
-  int64_t operands = static_cast<int64_t>(recipe.sources.size());
-  for (size_t i = 0; i < recipe.steps.size(); ++i) {
-    const RecipeStep& step = recipe.steps[i];
-    for (const int32_t input : step.inputs) {
-      if (input < -1 || input >= operands) {
-        return corrupt_file("recipe step {} ({}) takes operand {} of {}", i, step.op, input,
-                            operands);
-      }
-    }
-    if (step.op.empty() || step.output_count < 1 || step.output_count > kMaxRecipeOutputs) {
-      return corrupt_file("recipe step {} ('{}') has {} outputs", i, step.op, step.output_count);
-    }
-    operands += step.output_count;
-  }
-  if (recipe.result >= 0 && recipe.result < operands) return Status::ok();
-  return corrupt_file("the recipe's result is operand {} of {}", recipe.result, operands);
-}
-
 // Loops over a packing run over all extents, so that an empty weight must not hide huge ones.
 bool packable(const PlanWeight& weight) {
   int64_t points = 1;
@@ -64,15 +40,14 @@ Status check_weight(const PlanWeight& weight) {
   if (weight.dtype == DType::kInvalid || static_cast<int>(weight.dtype) >= kDTypeCount) {
     return corrupt_file("dtype {}", static_cast<int>(weight.dtype));
   }
-  if (weight.shape.size() > kMaxRank)
-    return corrupt_file("rank {}, at most {}", weight.shape.size(), kMaxRank);
+  if (weight.shape.size() > engine::kMaxRank)
+    return corrupt_file("rank {}, at most {}", weight.shape.size(), engine::kMaxRank);
   const Result<int64_t> count = element_count(weight.shape);
   if (!count.is_ok()) return corrupt_file("{}", count.status().message());
-  if (!weight.bytes.defined())
-    return corrupt_file("has no data: an engine cannot run with missing weights");
   const bool packed = weight.packing != Packing::kNone;
   const bool agrees =
-      packed ? weight.bytes.dtype() == DType::kU8 && weight.bytes.rank() == 1
+      !weight.bytes.defined() ? true  // see verify_sources
+      : packed ? weight.bytes.dtype() == DType::kU8 && weight.bytes.rank() == 1
              : weight.bytes.dtype() == weight.dtype && weight.bytes.shape() == weight.shape;
   if (!agrees) {
     return corrupt_file("holds {}{}, expected {}{}", dtype_name(weight.bytes.dtype()),
@@ -83,7 +58,7 @@ Status check_weight(const PlanWeight& weight) {
     return corrupt_file("{}{} cannot be packed", dtype_name(weight.dtype),
                         shape_text(weight.shape));
   }
-  return check_recipe(weight.recipe);
+  return Status::ok();
 }
 
 // The runtime recurses as deep as programs call each other.
@@ -142,6 +117,7 @@ Status verify_plan(const EngineContents& contents, const TacticLists& tactics) {
   for (const PlanWeight& weight : contents.weights) {
     STOKER_TRY(check_weight(weight).at("weight " + weight.name));
   }
+  STOKER_TRY(engine::verify_sources(contents));
   engine::SymbolNames symbols;
   for (const PlanSymbol& symbol : contents.symbols) symbols.insert(symbol.name);
   for (const PlanProgram& program : contents.programs) {

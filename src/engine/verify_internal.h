@@ -11,6 +11,12 @@ namespace stoker::engine {
 
 using SymbolNames = std::unordered_set<std::string>;
 
+inline constexpr size_t kMaxRank = 8;
+
+// Recipes of the weights and the constants that they start from; weights without bytes are those
+// that a refit can give. Dtypes, shapes and bytes of the weights are sound.
+Status verify_sources(const EngineContents& contents);
+
 // Tensors of one program: kinds, dtypes, ranks, symbols, weights, aliases. `symbols`: all that the
 // engine declares.
 Status verify_tensors(const EngineContents& contents, const PlanProgram& program,

@@ -39,7 +39,7 @@ Status check_packed(const EngineContents& contents, const PlanProgram& program,
     const PlanWeight& weight = contents.weights[static_cast<size_t>(tensor.weight)];
     const Result<int64_t> bytes = tactics.packed_bytes(desc, static_cast<int>(i), weight.packing);
     if (!bytes.is_ok()) return corrupt_file("weight {}: {}", weight.name, bytes.status().message());
-    if (*bytes != weight.bytes.bytes()) {
+    if (weight.bytes.defined() && *bytes != weight.bytes.bytes()) {
       return corrupt_file("weight {} has {} bytes packed as {}, expected {}", weight.name,
                           weight.bytes.bytes(), packing_name(weight.packing), *bytes);
     }

@@ -33,14 +33,12 @@ struct Image {
 Result<std::vector<WeightPlace>> gather_weights(const EngineContents& contents, Image& image) {
   std::vector<WeightPlace> places;
   int64_t end = 0;
-  image.strings.reserve(contents.weights.size());  // spans point into them
-  for (const PlanWeight& weight : contents.weights) {
-    if (!weight.bytes.defined())
-      return invalid_argument("weight {} has no data to write", weight.name);
-    Bytes bytes(static_cast<const std::byte*>(weight.bytes.data()),
-                static_cast<size_t>(weight.bytes.bytes()));
-    if (weight.bytes.dtype() == DType::kString) {
-      image.strings.push_back(engine::encode_strings(weight.bytes.strings()));
+  image.strings.reserve(contents.weights.size() + contents.sources.size());  // spans point into it
+  const auto add = [&](const Tensor& tensor) {
+    if (!tensor.defined()) return places.push_back({0, 0, true});
+    Bytes bytes(static_cast<const std::byte*>(tensor.data()), static_cast<size_t>(tensor.bytes()));
+    if (tensor.dtype() == DType::kString) {
+      image.strings.push_back(engine::encode_strings(tensor.strings()));
       bytes = image.strings.back();
     }
     const int64_t offset = round_up(end, engine::kWeightAlignment);
@@ -49,7 +47,13 @@ Result<std::vector<WeightPlace>> gather_weights(const EngineContents& contents, 
     image.weights.push_back(bytes);
     places.push_back({offset, static_cast<int64_t>(bytes.size())});
     end = offset + static_cast<int64_t>(bytes.size());
+  };
+  for (const PlanWeight& weight : contents.weights) {
+    if (!weight.bytes.defined() && contents.manifest.structure.empty())
+      return invalid_argument("weight {} has no data to write", weight.name);
+    add(weight.bytes);
   }
+  for (const PlanSource& source : contents.sources) add(source.bytes);
   image.header.sections[2].bytes = end;
   return places;
 }

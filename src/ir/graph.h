@@ -37,6 +37,8 @@ struct Value {
   int output = 0;            // position among the producer's outputs
   std::vector<Use> uses;     // by nodes of the same graph
   std::optional<Tensor> constant;
+  // A refit may give the constant another value: nothing may be concluded from this one.
+  bool open = false;
   std::optional<Dims> elements;  // shape value of an integer tensor of rank 0 or 1
   std::string origin;            // name in the model file
   std::list<std::unique_ptr<Value>>::iterator position;
@@ -150,8 +152,11 @@ Status verify(const Graph& graph);
 
 // Text form; parse(print(g)) prints identically. Constants of at most 16 elements print in line;
 // larger ones as their dtype, shape and content hash, which `lookup` turns back into tensors
-// (without lookup they become zero-filled tensors of that type).
-std::string print(const Graph& graph);
+// (without lookup, and where the content was left out, they become zero-filled tensors of that
+// type).
+// `open`: names (origins) of source constants whose content, and that of what is made from them, is
+// left out.
+std::string print(const Graph& graph, const std::set<std::string>& open = {});
 using ConstantLookup = Result<Tensor> (*)(void* context, const std::string& hash);
 Result<std::unique_ptr<Graph>> parse_graph(const std::string& text, ConstantLookup lookup = nullptr,
                                            void* context = nullptr);

@@ -87,7 +87,7 @@ Status infer_into(Graph& graph, Node* node, const KnownConstants* known) {
 // Small integer constants keep their elements when they enter a sub-graph as an input.
 std::optional<Dims> elements_of(const Value& value) {
   if (value.elements) return value.elements;
-  if (!value.constant || !is_integer(value.type.dtype)) return std::nullopt;
+  if (!value.constant || value.open || !is_integer(value.type.dtype)) return std::nullopt;
   const Tensor& tensor = *value.constant;
   if (tensor.rank() > 1 || tensor.count() > kMaxShapeElements) return std::nullopt;
   const LoadInt load = load_int(tensor.dtype());

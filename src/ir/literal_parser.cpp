@@ -163,7 +163,22 @@ Result<Tensor> LiteralParser::inline_tensor(DType dtype, Shape shape) {
   return tensor;
 }
 
-// The content behind the type of a constant: "{...}" or "hash ...".
+Result<Tensor> LiteralParser::zero_filled(const ValueType& type, const Shape& shape) {
+  auto count = element_count(shape);
+  auto bytes = count.is_ok() ? byte_size(type.dtype, *count) : count;
+  if (!bytes.is_ok()) return at_line(bytes.status());
+  const int64_t string_bytes = type.dtype == DType::kString ? *count : 0;
+  if (*bytes > kMaxZeroFilledBytes - zero_filled_bytes_ || string_bytes > (1 << 20)) {
+    return error(StatusCode::kResourceExhausted, "line {}: the constants exceed {} bytes",
+                 lexer_.line(), kMaxZeroFilledBytes);
+  }
+  zero_filled_bytes_ += *bytes;
+  auto zeros = Tensor::allocate(type.dtype, shape);
+  if (!zeros.is_ok()) return at_line(zeros.status());
+  return zeros;
+}
+
+// The content behind the type of a constant: "{...}", "hash ..." or "open".
 Result<Tensor> LiteralParser::tensor_of(const ValueType& type) {
   const auto shape = constant_dims(type.dims);
   if (type.kind != ValueType::Kind::kTensor || !type.ranked || !shape ||
@@ -174,23 +189,11 @@ Result<Tensor> LiteralParser::tensor_of(const ValueType& type) {
     if (type.dtype == DType::kC64 || type.dtype == DType::kC128) return lexer_.bad("'hash'");
     return inline_tensor(type.dtype, *shape);
   }
-  if (!lexer_.take_word("hash")) return lexer_.bad("'{' or 'hash'");
+  if (lexer_.take_word("open")) return zero_filled(type, *shape);
+  if (!lexer_.take_word("hash")) return lexer_.bad("'{', 'hash' or 'open'");
   const std::string hash(lexer_.word());
   if (hash.size() != 32) return lexer_.bad("a hash of 32 hexadecimal digits");
-  if (!lookup_) {
-    auto count = element_count(*shape);
-    auto bytes = count.is_ok() ? byte_size(type.dtype, *count) : count;
-    if (!bytes.is_ok()) return at_line(bytes.status());
-    const int64_t string_bytes = type.dtype == DType::kString ? *count : 0;
-    if (*bytes > kMaxZeroFilledBytes - zero_filled_bytes_ || string_bytes > (1 << 20)) {
-      return error(StatusCode::kResourceExhausted, "line {}: the constants exceed {} bytes",
-                   lexer_.line(), kMaxZeroFilledBytes);
-    }
-    zero_filled_bytes_ += *bytes;
-    auto zeros = Tensor::allocate(type.dtype, *shape);
-    if (!zeros.is_ok()) return at_line(zeros.status());
-    return zeros;
-  }
+  if (!lookup_) return zero_filled(type, *shape);
   auto tensor = lookup_(context_, hash);
   if (!tensor.is_ok()) return at_line(tensor.status());
   if (tensor->dtype() != type.dtype || tensor->shape() != *shape) {

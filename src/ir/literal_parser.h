@@ -17,8 +17,9 @@ class LiteralParser {
  protected:
   Result<ValueType> type();
   Result<Dims> dims_in_brackets();  // the opening bracket is taken already
-  // The content behind the type of a constant: "{...}" or "hash ...".
+  // The content behind the type of a constant: "{...}", "hash ..." or "open".
   Result<Tensor> tensor_of(const ValueType& type);
+  Result<Tensor> zero_filled(const ValueType& type, const Shape& shape);
   Result<Attributes> attribute_block();
 
   template <class T>

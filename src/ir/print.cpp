@@ -91,6 +91,8 @@ std::string list_text(const std::vector<T>& list, const char* kind_when_empty, F
 
 class Printer {
  public:
+  explicit Printer(const std::set<std::string>& open) : open_(open) {}
+
   std::string run(const Graph& graph) {
     print_graph(graph, "");
     return std::move(text_);
@@ -135,8 +137,7 @@ class Printer {
   }
 
   void print_constant(const Value& value, const std::string& indent) {
-    text_ += indent + value_text(&value) + " = const " + type_text(value.type) +
-             content_text(*value.constant);
+    text_ += indent + value_text(&value) + " = const " + type_text(value.type) + content(value);
     if (!value.origin.empty()) text_ += "  # origin " + quoted(value.origin);
     text_ += '\n';
   }
@@ -160,7 +161,7 @@ class Printer {
       const Value& value = *node.outputs[i];
       text_ += std::string(i ? ", " : "") + (value.is_constant() ? "const " : "") +
                type_text(value.type);
-      if (value.is_constant()) text_ += content_text(*value.constant);
+      if (value.is_constant()) text_ += content(value);
       print_elements(value);
       if (!value.origin.empty()) text_ += " origin " + quoted(value.origin);
     }
@@ -172,6 +173,20 @@ class Printer {
     for (const auto& sub : node.subgraphs) print_graph(*sub, indent + "  ");
   }
 
+  // Open ones are met before what is made from them.
+  std::string content(const Value& value) {
+    bool left_out = !value.producer && open_.count(value.origin) > 0;
+    if (value.producer && !open_values_.empty()) {
+      for (const Value* input : value.producer->inputs)
+        left_out |= input && open_values_.count(input) > 0;
+    }
+    if (!left_out) return content_text(*value.constant);
+    open_values_.insert(&value);
+    return " open";
+  }
+
+  const std::set<std::string>& open_;
+  std::unordered_set<const Value*> open_values_;
   std::string text_;
 };
 
@@ -232,6 +247,8 @@ std::string attributes_text(const Attributes& attributes) {
   return text.empty() ? text : text + "}";
 }
 
-std::string print(const Graph& graph) { return Printer().run(graph); }
+std::string print(const Graph& graph, const std::set<std::string>& open) {
+  return Printer(open).run(graph);
+}
 
 }  // namespace stoker

@@ -81,10 +81,11 @@ Result<int32_t> Emitter::tensor_of(const LoweredOperand& operand) {
   if (value->is_constant()) {
     if (value->type.dtype == DType::kString && !is_dynamic())
       return unsupported("string constant '{}'", value->name);
-    auto known = weights_.find(value);
-    if (known == weights_.end()) {
-      const int32_t made = add_weight(value->name, *value->constant, recipe_of(value));
-      known = weights_.emplace(value, made).first;
+    auto known = weights_.weights.find(value);
+    if (known == weights_.weights.end()) {
+      WeightRecipe recipe = recipe_of(value, weights_, contents_);
+      const int32_t made = add_weight(value->name, *value->constant, std::move(recipe));
+      known = weights_.weights.emplace(value, made).first;
     }
     const int32_t id = add_weight_tensor(value->name, known->second);
     tensors_[value] = id;
@@ -182,7 +183,36 @@ Params whole_copy(const PlanTensor& tensor) {
   return identity_copy(static_cast<int64_t>(tensor.dims.size()));
 }
 
-WeightRecipe recipe_of(const Value* value) {
+namespace {
+
+// The same constant may be met as copies in several graphs: equal content under one name is one
+// source.
+const std::string& enter_source(const Value* value, WeightIndex& index, EngineContents& contents) {
+  const auto known = index.sources.find(value);
+  if (known != index.sources.end()) return known->second;
+  PlanSource source;
+  source.dtype = value->constant->dtype();
+  source.shape = value->constant->shape();
+  source.bytes = *value->constant;
+  const std::string& wanted = value->origin.empty() ? value->name : value->origin;
+  source.name = wanted;
+  for (int number = 2; !index.names.insert(source.name).second; ++number) {
+    const auto same = [&](const PlanSource& other) {
+      return other.name == source.name && other.bytes.data() == source.bytes.data();
+    };
+    const auto& all = contents.sources;
+    if (std::any_of(all.begin(), all.end(), same)) {
+      return index.sources.emplace(value, source.name).first->second;
+    }
+    source.name = fmt::format("{}#{}", wanted, number);
+  }
+  contents.sources.push_back(source);
+  return index.sources.emplace(value, source.name).first->second;
+}
+
+}  // namespace
+
+WeightRecipe recipe_of(const Value* value, WeightIndex& index, EngineContents& contents) {
   WeightRecipe recipe;
   // Sources are numbered first, so the nodes are collected before operands get their numbers. A
   // value is met twice: before and after those that it is made of.
@@ -210,7 +240,7 @@ WeightRecipe recipe_of(const Value* value) {
   std::unordered_map<const Value*, int32_t> number;
   for (const Value* source : sources) {
     number[source] = static_cast<int32_t>(number.size());
-    recipe.sources.push_back(source->origin.empty() ? source->name : source->origin);
+    recipe.sources.push_back(enter_source(source, index, contents));
   }
   for (const Node* node : nodes) {
     RecipeStep step;

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <set>
 #include <unordered_set>
 
 #include "lower/lower_graph.h"
@@ -9,8 +10,13 @@
 
 namespace stoker {
 
-// Weights by the value they come from: programs that use the same constant share it.
-using WeightIndex = std::map<const Value*, int32_t>;
+// What the programs of a plan share: weights by the value they come from, and the constants that
+// recipes start from, by name and by value.
+struct WeightIndex {
+  std::map<const Value*, int32_t> weights;
+  std::map<const Value*, std::string> sources;
+  std::set<std::string> names;
+};
 
 class Emitter {
  public:
@@ -58,7 +64,9 @@ class Emitter {
 // family does not take, go through the identity op.
 Params whole_copy(const PlanTensor& tensor);
 
-// The recipe of a constant: the nodes that lead to it from the model's own weights.
-WeightRecipe recipe_of(const Value* value);
+// The recipe of a constant: the nodes that lead to it from the model's own weights. Its sources are
+// entered in `contents` when they are new; a name that stands for another value already gets a
+// number.
+WeightRecipe recipe_of(const Value* value, WeightIndex& index, EngineContents& contents);
 
 }  // namespace stoker

@@ -317,6 +317,7 @@ Result<EngineContents> lower_graph(const Graph& graph, const LowerOptions& optio
   STOKER_TRY(lowerer.lower(graph, known, "main", "").status());
   STOKER_TRY(lowerer.problems());
   collect_data_symbols(contents);
+  if (!options.refittable) contents.sources.clear();
   return contents;
 }
 

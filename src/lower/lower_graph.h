@@ -22,6 +22,7 @@ struct LowerOptions {
   std::map<std::string, SymbolProfile>
       profile;  // symbols without an entry: any size, optimum guessed
   Place place;
+  bool refittable = false;  // leave what keep_sources starts from
 };
 
 // All problems of the graph at once: nodes that need what this version lacks.
@@ -65,5 +66,17 @@ Status assign_layouts(EngineContents& contents, const TacticRegistry& registry, 
 void insert_transfers(EngineContents& contents);
 
 Status finish_plan(EngineContents& contents, const TacticRegistry& registry);
+
+// Marks what a refit may change, before the passes: the model's float tensors, and integers that
+// are dequantized or multiplied. Scalars (rank 0) say what a network computes, not what it learned.
+void open_weights(Graph& graph);
+// Makes a finished plan refittable: says of each constant of the model as imported whether another
+// value may take its place, keeps the values that recipes need beside the new ones.
+void keep_sources(EngineContents& contents, const Graph& imported);
+// Leaves out what a refit gives: weights made from constants that may change, and kept values of
+// those.
+void strip_weights(EngineContents& contents);
+// Content hash of the graph without the values that a refit may change.
+std::string structure_hash(const Graph& imported, const std::vector<PlanSource>& sources);
 
 }  // namespace stoker

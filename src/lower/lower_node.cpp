@@ -53,6 +53,7 @@ Result<LoweredStep> lower_fused(const Node& node) {
     outer[inner] = node.inputs[i];
     if (node.inputs[i]) {
       inner->constant = node.inputs[i]->constant;
+      inner->open = node.inputs[i]->open;
       inner->type = node.inputs[i]->type;
     }
   }

@@ -108,8 +108,8 @@ int RegionBuilder::emit(RegionOp op, DType dtype, int a, int b, int c) {
 Result<int> RegionBuilder::of(const Value* value) {
   if (const auto it = defined_.find(value); it != defined_.end()) return it->second;
   // A constant of one element becomes an immediate: no operand, no load.
-  if (value->is_constant() && value->constant->count() == 1 && computes(value->type.dtype) &&
-      value->type.dtype != DType::kI64) {
+  if (value->is_constant() && value->constant->count() == 1 && !value->open &&
+      computes(value->type.dtype) && value->type.dtype != DType::kI64) {
     const int instruction =
         constant(value->type.dtype, load_double(value->type.dtype)(value->constant->data(), 0));
     define(value, instruction);

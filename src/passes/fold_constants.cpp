@@ -61,8 +61,11 @@ bool fold(Node* node) {
   for (const Tensor& tensor : *outputs) {
     if (!tensor.defined()) return false;
   }
+  const bool open = std::any_of(node->inputs.begin(), node->inputs.end(),
+                                [](const Value* value) { return value && value->open; });
   for (size_t i = 0; i < node->outputs.size(); ++i) {
     Value* value = node->outputs[i];
+    value->open = open;
     Tensor& tensor = (*outputs)[i];
     value->type =
         ValueType::tensor(tensor.dtype(), Dims(tensor.shape().begin(), tensor.shape().end()));

@@ -15,6 +15,7 @@ void copy_facts(const Value& from, Value* to) {
   to->type = from.type;
   to->elements = from.elements;
   to->constant = from.constant;
+  to->open = from.open;
   to->origin = from.origin;
 }
 

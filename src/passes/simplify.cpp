@@ -14,7 +14,7 @@ bool same_type(const Value* a, const Value* b) { return a->type.ranked && a->typ
 
 // Is every element of the constant this number? One look at most of a tensor that is not.
 bool is_filled(const Value* value, double expected) {
-  if (!value || !value->constant || value->constant->count() == 0) return false;
+  if (!value || !value->constant || value->constant->count() == 0 || value->open) return false;
   const Tensor& tensor = *value->constant;
   const LoadDouble load = load_double(tensor.dtype());
   for (int64_t i = 0; load && i < tensor.count(); ++i) {

@@ -124,6 +124,7 @@ Result<std::shared_ptr<const BoundProgram>> LoadedEngine::bind(int32_t program,
     key.push_back(it->second);
     used.insert(*it);
   }
+  STOKER_TRY(check_complete());
   std::lock_guard<std::mutex> lock(bind_mutex_);
   std::list<Binding>& bindings = bindings_[index];
   for (auto it = bindings.begin(); it != bindings.end(); ++it) {
@@ -143,12 +144,19 @@ Result<std::shared_ptr<const BoundProgram>> LoadedEngine::bind(int32_t program,
   return bound;
 }
 
+Status LoadedEngine::check_complete() const {
+  const auto& weights = contents_.weights;
+  const auto missing = std::count_if(weights.begin(), weights.end(),
+                                     [](const PlanWeight& w) { return !w.bytes.defined(); });
+  if (missing == 0) return Status::ok();
+  return invalid_argument(
+      "{} of {} weights are missing: the engine was built without them; refit it from the model "
+      "before running",
+      missing, weights.size());
+}
+
 Result<Tensor> LoadedEngine::weight(int32_t index, Packing packing, const Desc& spec, int operand) {
   const PlanWeight& weight = contents_.weights[static_cast<size_t>(index)];
-  if (!weight.bytes.defined()) {
-    return invalid_argument("weight '{}' is missing: give it with refit before running",
-                            weight.name);
-  }
   if (weight.packing == packing) return weight.bytes;
   const std::string key = fmt::format("{}/{}", index, packing_key(spec, operand, packing));
   if (const auto it = repacked_.find(key); it != repacked_.end()) return it->second;

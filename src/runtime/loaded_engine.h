@@ -62,6 +62,8 @@ class LoadedEngine {
   const std::vector<int32_t>& last_uses(int32_t program) const {
     return facts_[static_cast<size_t>(program)].last_uses;
   }
+  // An error when weights wait for a refit.
+  Status check_complete() const;
   // The weight in the wanted packing; other packings than the engine's are made once and kept.
   Result<Tensor> weight(int32_t index, Packing packing, const Desc& spec, int operand);
 

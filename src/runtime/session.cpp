@@ -15,6 +15,7 @@ class SessionState {
   }
 
   Status bind(const ValueMap& inputs, bool keep_outputs) {
+    STOKER_TRY(engine_->check_complete());
     const PlanProgram& program = engine_->main();
     for (const auto& [name, value] : inputs) {
       const auto known = [&, &wanted = name](const PlanPort& port) { return port.name == wanted; };
@@ -195,11 +196,16 @@ std::vector<TraceEvent> Session::trace() const {
 
 namespace {
 
-MemoryUse memory_of(const LoadedEngine& engine, const BoundProgram& bound) {
+MemoryUse weight_memory(const EngineContents& contents) {
   MemoryUse use;
-  for (const PlanWeight& weight : engine.contents().weights)
-    use.weights_bytes += weight.bytes.bytes();
-  use.source_weights_bytes = engine.contents().manifest.source_weight_bytes;
+  for (const PlanWeight& weight : contents.weights) use.weights_bytes += weight.bytes.bytes();
+  for (const PlanSource& source : contents.sources) use.refit_bytes += source.bytes.bytes();
+  use.source_weights_bytes = contents.manifest.source_weight_bytes;
+  return use;
+}
+
+MemoryUse memory_of(const LoadedEngine& engine, const BoundProgram& bound) {
+  MemoryUse use = weight_memory(engine.contents());
   use.arena_bytes = bound.arena_bytes;
   std::vector<BufferLifetime> activations = bound.activations;
   use.activation_bytes = place_buffers(activations, engine.options().reuse);
@@ -228,10 +234,7 @@ std::vector<TensorInfo> port_infos(const PlanProgram& program, const std::vector
 
 MemoryUse Session::memory() const {
   if (const Interpreter* interpreter = state_->interpreter()) {
-    MemoryUse use;
-    for (const PlanWeight& weight : state_->engine().contents().weights)
-      use.weights_bytes += weight.bytes.bytes();
-    use.source_weights_bytes = state_->engine().contents().manifest.source_weight_bytes;
+    MemoryUse use = weight_memory(state_->engine().contents());
     use.arena_bytes = use.activation_bytes = use.liveness_bytes = interpreter->arena_bytes();
     use.workspace_bytes = interpreter->worker_bytes();
     return use;

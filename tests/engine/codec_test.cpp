@@ -42,6 +42,7 @@ std::vector<Mutation> manifest_mutations() {
           [](auto& c) { c.manifest.op_libraries[1].hash += "1"; },
           [](auto& c) { c.manifest.op_libraries.pop_back(); },
           [](auto& c) { c.manifest.source_weight_bytes = 5; },
+          [](auto& c) { c.manifest.structure += "1"; },
           [](auto& c) { c.graph_text += " "; },
           [](auto& c) { c.symbols[0].name += "1"; },
           [](auto& c) { c.symbols[0].kind = PlanSymbol::Kind::kStep; },
@@ -70,7 +71,19 @@ std::vector<Mutation> weight_mutations() {
       [](auto& c) {
         c.weights[0].recipe.steps[0].inputs = {1, 0};
       },
-      [](auto& c) { c.weights[0].recipe.steps[1].output_count = 1; }};
+      [](auto& c) { c.weights[0].recipe.steps[1].output_count = 1; },
+      [](auto& c) { c.weights[0].bytes = {}; },
+      [](auto& c) { c.sources.pop_back(); },
+      [](auto& c) { c.sources[0].name += "1"; },
+      [](auto& c) { c.sources[1].dtype = DType::kI32; },
+      [](auto& c) { c.sources[1].shape = {5}; },
+      [](auto& c) { c.sources[0].hash += "1"; },
+      [](auto& c) { c.sources[0].frozen += "1"; },
+      [](auto& c) { c.sources[1].kept = !c.sources[1].kept; },
+      [](auto& c) { c.sources[0].bytes = {}; },
+      [](auto& c) {
+        c.sources[0].bytes = Tensor::from<float>({2}, {8, 9});
+      }};
 }
 
 std::vector<Mutation> program_mutations() {
@@ -245,14 +258,16 @@ TEST(EngineFile, EveryFieldEntersDigestAndCodec) {
     const auto found = engine_digest(changed);
     ASSERT_TRUE(found.is_ok()) << found.status().message();
     EXPECT_NE(*found, digest) << "mutation " << i;
-    const auto plan =
-        engine::encode_plan(changed, std::vector<engine::WeightPlace>(changed.weights.size()));
+    const auto plan = engine::encode_plan(
+        changed, std::vector<engine::WeightPlace>(changed.weights.size() + changed.sources.size()));
     ASSERT_TRUE(plan.is_ok()) << plan.status().message();
     EngineContents decoded;
     const auto places = engine::decode_plan(*plan, {}, decoded);
     ASSERT_TRUE(places.is_ok()) << places.status().message();
     for (size_t w = 0; w < decoded.weights.size(); ++w)
       decoded.weights[w].bytes = changed.weights[w].bytes;
+    for (size_t k = 0; k < decoded.sources.size(); ++k)
+      decoded.sources[k].bytes = changed.sources[k].bytes;
     decoded.graph_text = changed.graph_text;
     EXPECT_EQ(dump_plan(decoded), dump_plan(changed)) << "mutation " << i;
   }

@@ -138,7 +138,7 @@ std::string dump_plan(const EngineContents& c) {
   const Manifest& m = c.manifest;
   std::string s = fmt::format("{}\n{}\n{}\n{}\n{}\n{}\n", m.library_version, m.model_name,
                               m.model_hash, m.device, m.options, m.route);
-  s += fmt::format("{}\n", m.source_weight_bytes);
+  s += fmt::format("{} {}\n", m.source_weight_bytes, m.structure);
   for (const auto& l : m.op_libraries)
     s += fmt::format("library {} {} {}\n", l.name, l.version, l.hash);
   for (const auto& symbol : c.symbols) {
@@ -147,6 +147,11 @@ std::string dump_plan(const EngineContents& c) {
   }
   for (const auto& program : c.programs) s += text(program);
   for (const auto& weight : c.weights) s += text(weight);
+  for (const auto& source : c.sources) {
+    s += fmt::format("source {} {} {} {} {} {} {}\n", source.name, int(source.dtype), source.shape,
+                     source.hash, source.frozen, source.kept,
+                     source.bytes.defined() ? content_hash(source.bytes) : "-");
+  }
   return s + c.graph_text;
 }
 

@@ -118,6 +118,18 @@ void add_weights(EngineContents& c) {
                              DType::kF32, {1, 10, 10}));
 }
 
+// Constants that recipes start from: one with its value, some that wait for one, one frozen.
+void add_sources(EngineContents& c) {
+  c.manifest.structure = "fedcba9876543210fedcba9876543210";
+  for (const char* name : {"conv.b", "conv.w", "empty", "fc.b", "fc.w", "labels", "rnn.w"}) {
+    c.sources.push_back(
+        {std::string(name) + ".source", DType::kF32, {2}, "0123", "", name[0] == 'c', {}});
+  }
+  c.sources[0].bytes = Tensor::from<float>({2}, {1, 2});
+  c.sources.push_back(
+      {"scale", DType::kF32, {}, "4567", "it is a scale", true, Tensor::scalar_f32(3)});
+}
+
 ConvParams conv_params() {
   ConvParams p;
   p.strides = {2, 2};
@@ -308,6 +320,7 @@ EngineContents sample_engine() {
                {"H", PlanSymbol::Kind::kBind, 2, INT64_MAX, 224},
                {"T", PlanSymbol::Kind::kStep, 0, 77, 5}};
   add_weights(c);
+  add_sources(c);
   PlanProgram main;
   main.name = "main";
   add_tensors(c, main);

@@ -57,7 +57,30 @@ TEST(VerifyPlan, SymbolsAndWeights) {
        },
        "holds f32"},
       {"weight negative", [](auto& c) { c.weights[0].shape = {-1}; }, "negative"},
-      {"weight missing", [](auto& c) { c.weights[0].bytes = {}; }, "missing weights"},
+      {"weight missing for good",
+       [](auto& c) {
+         c.weights[0].bytes = {};
+         for (auto& source : c.sources) source.frozen = "so it was";
+         for (auto& source : c.sources) source.bytes = {};
+         for (auto& source : c.sources) source.kept = false;
+       },
+       "weight conv.w has no data, and no refit can give it"},
+      {"not refittable", [](auto& c) { c.manifest.structure.clear(); },
+       "lists constants to refit, but was not built to be refitted"},
+      {"source not listed", [](auto& c) { c.weights[0].recipe.sources[1] = "other"; },
+       "weight conv.w is made from 'other', which is not listed"},
+      {"source twice", [](auto& c) { c.sources[1].name = c.sources[0].name; },
+       "out of order or stands twice"},
+      {"source dtype", [](auto& c) { c.sources[0].dtype = DType::kI32; }, "holds f32"},
+      {"source shape", [](auto& c) { c.sources[0].shape = {-1}; }, "negative"},
+      {"source not kept", [](auto& c) { c.sources[0].kept = false; },
+       "has data that no recipe needs"},
+      {"source missing for good",
+       [](auto& c) {
+         c.sources[0].frozen = "so it was";
+         c.sources[0].bytes = {};
+       },
+       "has no data, and no refit can give it: so it was"},
       {"packed size",
        [](auto& c) {
          c.weights[2].bytes = Tensor::from<uint8_t>({1023}, std::vector<uint8_t>(1023));
