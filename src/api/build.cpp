@@ -177,6 +177,7 @@ class Builder {
     contest.rounds = static_cast<int>(knobs_.get_int(Knob::kTimingRounds));
     contest.check_elements = static_cast<int>(knobs_.get_int(Knob::kSelfCheckElements));
     contest.reference_only = knobs_.get_bool(Knob::kReferenceOnly);
+    contest.low_memory = knobs_.get_string(Knob::kMemory) == "low";
     contest.cache_path = knobs_.get_string(Knob::kTimingCache);
     if (contest.cache_path.empty()) contest.cache_path = default_timing_cache();
     if (decisions_) contest.decisions = &*decisions_;

@@ -58,6 +58,7 @@ Status refuse_on_engine(const ModelOptions& options) {
                                                 {"--decisions", !options.decisions.empty()},
                                                 {"--dump-after", !options.dump_after.empty()},
                                                 {"--stop-after", !options.stop_after.empty()},
+                                                {"--memory", !options.memory.empty()},
                                                 {"--device", options.device != "cpu"}};
   for (const auto& [name, used] : given) {
     if (used) {
@@ -122,6 +123,8 @@ std::shared_ptr<ModelOptions> add_model_options(CLI::App& app, bool required) {
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   app.add_option("--threads", options->threads, "worker threads; 0 takes all CPUs");
+  app.add_option("--memory", options->memory,
+                 "normal, or low: store each weight once, also where that costs time");
   add_op_library_option(app, *options);
   app.add_option("--precision", options->precision, "keep: the model's own dtypes");
   app.add_option("--decisions", options->decisions, "file of choices to follow instead of timing");
@@ -194,6 +197,7 @@ Result<KnobList> knob_list(const ModelOptions& options) {
     const std::string before = set.get_string(Knob::kOpLibraries);
     STOKER_TRY(add("op_libraries", before.empty() ? path : before + ":" + path));
   }
+  if (!options.memory.empty()) STOKER_TRY(add("memory", options.memory));
   if (options.threads) STOKER_TRY(add("threads", std::to_string(*options.threads)));
   if (!options.dump_after.empty()) STOKER_TRY(add("dump_after", options.dump_after));
   if (!options.stop_after.empty()) STOKER_TRY(add("stop_after", options.stop_after));

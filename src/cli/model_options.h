@@ -20,7 +20,7 @@ namespace stoker::cli {
 struct ModelOptions {
   std::string path;
   std::vector<std::string> shapes, routes, knobs, op_libraries;
-  std::string device = "cpu", precision = "keep";
+  std::string device = "cpu", precision = "keep", memory;
   std::optional<int> threads;
   std::string decisions, save_decisions, dump_after, stop_after;
   std::string calibrate, accuracy, time_budget, opt_level;  // refused: not part of this version

@@ -39,9 +39,8 @@ Status check_dtype(DType dtype, Packing packing) {
   const bool eight_bits = dtype == DType::kU8 || dtype == DType::kI8;
   const bool needs_eight = packing == Packing::kGemmPanelI8 || packing == Packing::kConvC16I8 ||
                            packing == Packing::kConvStemI8;
-  const bool fine = needs_eight                         ? eight_bits
-                    : packing == Packing::kDepthwiseC16 ? dtype == DType::kF32 || eight_bits
-                                                        : dtype == DType::kF32;
+  const bool any = packing == Packing::kDepthwiseC16 || packing == Packing::kGemmPanel;
+  const bool fine = needs_eight ? eight_bits : dtype == DType::kF32 || (any && eight_bits);
   if (fine) return Status::ok();
   return unsupported("packing {}: weight has dtype {}, expected {}; choose another packing",
                      packing_name(packing), dtype_name(dtype), needs_eight ? "u8 or i8" : "f32");
@@ -89,6 +88,16 @@ Status fill_sizes(Geometry& g, Packing packing) {
                  packing_name(packing), kMaxPackedBytes);
   }
   g.bytes += sums * 4;
+  return Status::ok();
+}
+
+// The table of a gather, as the transposed B of a product has it.
+Status fill_table(Geometry& g, const Desc& spec) {
+  const std::vector<int64_t>& dims = spec.inputs[0].dims;
+  if (dims.size() != 2) return unsupported("packing gemm_panel: a table of rank {}", dims.size());
+  g.transposed = true;
+  g.o = dims[0];
+  g.i = dims[1];
   return Status::ok();
 }
 
@@ -154,7 +163,11 @@ Status fill_gates(Geometry& g, const Desc& spec, int index) {
 
 Result<Geometry> geometry(const Desc& spec, int index, Packing packing) {
   const bool gates = packing == Packing::kGatePanel;
-  if ((index != 1 && !(gates && index == 2)) || index >= static_cast<int>(spec.inputs.size())) {
+  const bool table = packing == Packing::kGemmPanel && spec.family() == Family::kGather;
+  if (index != (table                 ? 0
+                : gates && index == 2 ? 2
+                                      : 1) ||
+      index >= static_cast<int>(spec.inputs.size())) {
     return unsupported("packing {}: operand {} of a {} is not a weight", packing_name(packing),
                        index, family_name(spec.family()));
   }
@@ -169,6 +182,8 @@ Result<Geometry> geometry(const Desc& spec, int index, Packing packing) {
   g.is_unsigned = weight.dtype == DType::kU8 && packing != Packing::kDepthwiseC16;
   if (gates) {
     STOKER_TRY(fill_gates(g, spec, index));
+  } else if (table) {
+    STOKER_TRY(fill_table(g, spec));
   } else if (packing == Packing::kGemmPanel || packing == Packing::kGemmPanelI8) {
     STOKER_TRY(fill_gemm(g, spec, packing));
   } else {
@@ -294,12 +309,16 @@ void add_sums(const Geometry& g, Packing packing, const int8_t* packed, int32_t*
 }  // namespace
 
 std::string packing_key(const Desc& spec, int index, Packing packing) {
-  Desc weights = spec;
-  for (TensorDesc& other : weights.inputs) {
-    if (!other.constant) other.dims.clear();
-  }
-  weights.outputs.clear();
-  return fmt::format("{}/{}/{}", packing_name(packing), index, desc_key(weights));
+  const Result<Geometry> g = geometry(spec, index, packing);
+  if (!g.is_ok()) return fmt::format("{}/{}/{}", packing_name(packing), index, desc_key(spec));
+  std::string key = fmt::format("{}/{}x{}x{}x{}x{}/{}", packing_name(packing), g->outer, g->o, g->i,
+                                g->kh, g->kw, g->element_bytes);
+  if (g->transposed) key += "/transposed";
+  if (g->is_unsigned) key += "/unsigned";
+  if (g->recurrent)
+    key += fmt::format("/{} of {} gates", gates_of_first_sweep(*g->recurrent),
+                       gate_count(*g->recurrent));
+  return key;
 }
 
 Result<int64_t> packed_bytes(const Desc& spec, int index, Packing packing) {

@@ -55,6 +55,7 @@ struct Tactic {
   int32_t version = 1;         // raised whenever its numbers or packing change
   Family family = Family::kFallback;
   bool reference = false;  // in double precision, slow; the last resort and the oracle
+  bool shares = false;     // no contestant: reads a weight as a step of another family packs it
 
   // Ok, or why not: "input channels 3 are not a multiple of 16". Sees layouts, packings and
   // constants.

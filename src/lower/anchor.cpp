@@ -104,7 +104,8 @@ class EpilogueBuilder {
     if (group_.outputs.size() != 1)
       return unsupported("a fused anchor with {} outputs", group_.outputs.size());
     const std::vector<const Node*> nodes = followers(group_);
-    if (!x_ && !bias_.value && nodes.empty() && alpha_ == 1 && !zero_) return Epilogue{};
+    const bool plain = !w_ && !bias_.value && alpha_ == 1 && !zero_;
+    if (plain && nodes.empty()) return Epilogue{};
     builder_.accumulator(nullptr, x_ ? DType::kI32 : out_->type.dtype);
     STOKER_ASSIGN(const bool done, x_ ? integer_head(nodes) : float_head());
     if (!done) {
@@ -134,6 +135,13 @@ class EpilogueBuilder {
   Result<bool> float_head() {
     const DType dtype = out_->type.dtype;
     int value = 0;
+    if (w_) {
+      const LoweredOperand scale = operand_of(w_->dequantize->inputs[1]);
+      STOKER_ASSIGN(const int factor, w_->scale.count() == 1
+                                          ? builder_.of(scale.value)
+                                          : builder_.load_along(scale, channel_axis_));
+      value = builder_.emit(RegionOp::kMul, dtype, value, factor);
+    }
     if (alpha_ != 1)
       value = builder_.emit(RegionOp::kMul, dtype, value, builder_.constant(dtype, alpha_));
     if (bias_.value) {
@@ -211,10 +219,12 @@ Result<std::optional<QuantizedOperand>> quantized_operand(const NodeGroup& group
   if (!scale->is_constant() || scale->type.dtype != DType::kF32)
     return unsupported("a scale that is computed or not f32");
   operand.scale = *scale->constant;
-  if (operand.scale.count() != 1 && node->attributes.get_int("axis", 1) != channel_axis) {
-    return unsupported("scales along axis {}, expected {}", node->attributes.get_int("axis", 1),
-                       channel_axis);
-  }
+  if (operand.scale.rank() > 1 || node->attributes.get_int("block_size", 0) != 0)
+    return unsupported("scales by blocks");
+  int64_t axis = node->attributes.get_int("axis", 1);
+  if (axis < 0 && value->type.ranked) axis += value->type.rank();
+  if (operand.scale.count() != 1 && axis != channel_axis)
+    return unsupported("scales along axis {}, expected {}", axis, channel_axis);
   if (node->inputs.size() > 2 && node->inputs[2]) {
     const auto zeros = constant_ints(node->inputs[2]);
     if (!zeros || zeros->empty()) return unsupported("a zero point that is computed");

@@ -37,8 +37,9 @@ struct AnchorBias {
 };
 
 // Builds the epilogue of `anchor` over its output: accumulator [* scales], bias, the members that
-// follow. `x` and `w` are both given (dequantized integers) or both absent. `zero` is a zero point
-// to carry along. Returns the operands behind inputs 0 and 1.
+// follow. `x` and `w` are both given (dequantized integers), both absent, or `w` alone is (f32 by
+// 8-bit weights). `zero` is a zero point to carry along. Returns the operands behind inputs 0 and
+// 1.
 struct Epilogue {
   RegionProgram program;  // empty: the accumulator is stored as it is
   std::vector<LoweredOperand> operands;

@@ -1,5 +1,6 @@
-// gemm and matmul -> the gemm family: f32, or 8-bit integers when both operands are dequantized in
-// the group. matmul_integer -> the same with its zero points.
+// gemm and matmul -> the gemm family: f32, 8-bit integers when both operands are dequantized in the
+// group, f32 by 8-bit weights when only the second is. matmul_integer -> integers with its zero
+// points.
 // SPDX-License-Identifier: Apache-2.0
 #include "lower/anchor.h"
 
@@ -25,7 +26,10 @@ Result<LoweredStep> lower_gemm(const NodeGroup& group) {
   const int64_t b_channel_axis = params.transpose_b ? b->type.rank() - 2 : b->type.rank() - 1;
   STOKER_ASSIGN(auto aq, quantized_operand(group, a, -1));
   STOKER_ASSIGN(auto bq, quantized_operand(group, b, b_channel_axis));
-  if (aq.has_value() != bq.has_value()) return unsupported("one operand of two is quantized");
+  if (aq && !bq) return unsupported("only the first operand is quantized");
+  const bool weights_only = bq && !aq;
+  if (weights_only && !bq->source->is_constant())
+    return unsupported("quantized weights that are computed");
   const bool integer = node.is("matmul_integer");
   IntegerZeros zeros;
   if (integer) {
@@ -36,10 +40,8 @@ Result<LoweredStep> lower_gemm(const NodeGroup& group) {
     return unsupported("a {} product", dtype_name(a->type.dtype));
   }
   if (aq && aq->scale.count() != 1) return unsupported("activations with a scale per row");
-  if (aq) {
-    params.a_zero = aq->zero;
-    params.b_zero = bq->zero;
-  }
+  if (aq) params.a_zero = aq->zero;
+  if (bq) params.b_zero = bq->zero;
   STOKER_ASSIGN(Epilogue epilogue,
                 build_epilogue(group, aq, bq, bias, rank - 1, alpha, zeros.running));
   params.epilogue = std::move(epilogue.program);

@@ -110,9 +110,36 @@ std::string_view usual_family(const Op& op) {
   return op.name == "gather" ? "gather" : "reference";
 }
 
+namespace {
+
+// The matrix that `value` is the transpose of, where something else reads it too: tied embeddings.
+const Value* untransposed(const Value* value) {
+  const Node* node = value ? value->producer : nullptr;
+  if (!node || !node->is("transpose") || !node->is_constant()) return nullptr;
+  const Value* matrix = node->inputs[0];
+  if (!matrix->type.ranked || matrix->type.rank() != 2) return nullptr;
+  if (node->attributes.get_ints("perm") == std::vector<int64_t>{0, 1}) return nullptr;
+  const bool shared = std::any_of(matrix->uses.begin(), matrix->uses.end(),
+                                  [](const Use& use) { return !use.node->is_constant(); });
+  return shared ? matrix : nullptr;
+}
+
+// A product with the transpose of a matrix that others read as it is reads it so too: one weight.
+void share_matrix(LoweredStep& step) {
+  auto* params = std::get_if<GemmParams>(&step.params);
+  if (!params || step.inputs.size() < 2) return;
+  if (const Value* matrix = untransposed(step.inputs[1].value)) {
+    params->transpose_b = !params->transpose_b;
+    step.inputs[1] = operand_of(matrix);
+  }
+}
+
+}  // namespace
+
 Result<LoweredStep> lower_node(const Node& node) {
   auto step = node.is("fused") ? lower_fused(node) : lower_single(node);
   if (!step) return step;
+  share_matrix(*step);
   step->name = node.name;
   step->origins = node.origins;
   return step;

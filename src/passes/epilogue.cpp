@@ -94,10 +94,11 @@ std::string stop_reason(const Graph& graph, const Value& tip, const Node** user)
                      (*user)->name);
 }
 
-Result<int> fuse_anchor(Graph& graph, Node* anchor, const PassContext& context,
+// `members`: the anchor, behind its head if it has one.
+Result<int> fuse_anchor(Graph& graph, std::vector<Node*> members, const PassContext& context,
                         const std::string& name) {
-  std::vector<Node*> members{anchor};
   std::vector<size_t> cuts;  // sizes after each step: where the chain may end
+  if (members.size() > 1) cuts.push_back(members.size());
   while (members.size() < kMaxMembers) {
     const auto step = next_step(graph, *members.back()->outputs[0]);
     if (step.empty()) {
@@ -127,7 +128,7 @@ Result<int> fuse_anchor(Graph& graph, Node* anchor, const PassContext& context,
 }  // namespace
 
 Result<int> fuse_epilogues(Graph& graph, const PassContext& context, IsAnchor is_anchor,
-                           const std::string& name) {
+                           const std::string& name, HeadOf head) {
   int changes = 0;
   std::vector<Node*> anchors;
   for (const auto& node : graph.nodes()) {
@@ -136,7 +137,13 @@ Result<int> fuse_epilogues(Graph& graph, const PassContext& context, IsAnchor is
     if (usable) anchors.push_back(node.get());
   }
   for (Node* anchor : anchors) {
-    STOKER_ASSIGN(const int fused, fuse_anchor(graph, anchor, context, name));
+    std::vector<Node*> members{anchor};
+    if (head) {
+      Node* first = head(graph, anchor);
+      if (!first) continue;
+      members.insert(members.begin(), first);
+    }
+    STOKER_ASSIGN(const int fused, fuse_anchor(graph, std::move(members), context, name));
     changes += fused;
   }
   return changes;

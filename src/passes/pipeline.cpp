@@ -9,6 +9,9 @@ namespace stoker {
 
 // The pipeline, in order: PASS(function, knob that switches it). disable_passes takes the name.
 #define STOKER_PASSES(PASS)                      \
+  /* Before folding: weights stored in 8 bits */ \
+  /* shall stay so.                           */ \
+  PASS(dequantized_weights, fuse_quantized)      \
   /* Know what can be known. A conditional    */ \
   /* that is decided may decide others.       */ \
   PASS(fold_constants, disable_passes)           \
@@ -49,6 +52,7 @@ namespace stoker {
   PASS(quantized_gemm, fuse_quantized)           \
   PASS(quantized_add, fuse_quantized)            \
   PASS(quantized_pool, fuse_quantized)           \
+  PASS(weight_only_gemm, fuse_quantized)         \
   PASS(fold_dequantized, disable_passes)         \
   PASS(cse, disable_passes)                      \
   PASS(dce, disable_passes)                      \

@@ -73,23 +73,26 @@ Status take_dequantizes(Graph& graph, Node* node, std::vector<Node*>& members) {
     Node* dequantize = dequantize_of(node->inputs[i]);
     if (!dequantize || std::find(members.begin(), members.end(), dequantize) != members.end())
       continue;
-    if (!single_use(graph, dequantize->outputs[0])) {
-      Node* copy = graph.add_node(*dequantize->op, dequantize->inputs, dequantize->attributes, 1,
-                                  node, dequantize->name);
-      copy->origins = dequantize->origins;
-      copy->outputs[0]->type = dequantize->outputs[0]->type;
-      Value* shared = dequantize->outputs[0];
-      for (size_t j = i; j < node->inputs.size(); ++j) {
-        if (node->inputs[j] == shared) graph.set_input(node, static_cast<int>(j), copy->outputs[0]);
-      }
-      dequantize = copy;
-    }
+    if (!single_use(graph, dequantize->outputs[0]))
+      dequantize = own_dequantize(graph, dequantize, node, i);
     members.push_back(dequantize);
   }
   return Status::ok();
 }
 
 }  // namespace
+
+Node* own_dequantize(Graph& graph, const Node* dequantize, Node* reader, size_t first) {
+  Node* copy = graph.add_node(*dequantize->op, dequantize->inputs, dequantize->attributes, 1,
+                              reader, dequantize->name);
+  copy->origins = dequantize->origins;
+  copy->outputs[0]->type = dequantize->outputs[0]->type;
+  const Value* shared = dequantize->outputs[0];
+  for (size_t j = first; j < reader->inputs.size(); ++j) {
+    if (reader->inputs[j] == shared) graph.set_input(reader, static_cast<int>(j), copy->outputs[0]);
+  }
+  return copy;
+}
 
 bool has_constant_scales(const Node& node) {
   if (node.inputs.size() < 2 || !node.inputs[1] || !node.inputs[1]->is_constant()) return false;

@@ -16,6 +16,9 @@ bool has_constant_scales(const Node& node);
 // Do the quantize and the dequantize node use the same scale, zero point and axis?
 bool same_scales(const Node& quantize, const Node& dequantize);
 
+// A copy of a dequantize node that others read too, for the inputs of `reader` from `first` on.
+Node* own_dequantize(Graph& graph, const Node* dequantize, Node* reader, size_t first);
+
 struct QuantizedRule {
   std::string name;  // of the fused node
   bool (*is_anchor)(const Node&);

@@ -47,8 +47,25 @@ TacticLists tactic_lists() {
   return lists;
 }
 
+namespace {
+
+Status check_weights(const std::vector<PlanWeight>& weights) {
+  const auto missing = std::count_if(weights.begin(), weights.end(),
+                                     [](const PlanWeight& w) { return !w.bytes.defined(); });
+  if (missing == 0) return Status::ok();
+  return invalid_argument(
+      "{} of {} weights are missing: the engine was built without them; refit it from the model "
+      "before running",
+      missing, weights.size());
+}
+
+}  // namespace
+
 LoadedEngine::LoadedEngine(EngineContents contents, const RuntimeOptions& options)
-    : contents_(std::move(contents)), options_(options), registry_(options.isa) {
+    : contents_(std::move(contents)),
+      incomplete_(check_weights(contents_.weights)),
+      options_(options),
+      registry_(options.isa) {
   bindings_.resize(contents_.programs.size());
   facts_.resize(contents_.programs.size());
   Ranges ranges;
@@ -142,17 +159,6 @@ Result<std::shared_ptr<const BoundProgram>> LoadedEngine::bind(int32_t program,
   bindings.push_front({std::move(key), bound});
   if (static_cast<int>(bindings.size()) > std::max(options_.bind_cache, 1)) bindings.pop_back();
   return bound;
-}
-
-Status LoadedEngine::check_complete() const {
-  const auto& weights = contents_.weights;
-  const auto missing = std::count_if(weights.begin(), weights.end(),
-                                     [](const PlanWeight& w) { return !w.bytes.defined(); });
-  if (missing == 0) return Status::ok();
-  return invalid_argument(
-      "{} of {} weights are missing: the engine was built without them; refit it from the model "
-      "before running",
-      missing, weights.size());
 }
 
 Result<Tensor> LoadedEngine::weight(int32_t index, Packing packing, const Desc& spec, int operand) {

@@ -63,7 +63,7 @@ class LoadedEngine {
     return facts_[static_cast<size_t>(program)].last_uses;
   }
   // An error when weights wait for a refit.
-  Status check_complete() const;
+  Status check_complete() const { return incomplete_; }
   // The weight in the wanted packing; other packings than the engine's are made once and kept.
   Result<Tensor> weight(int32_t index, Packing packing, const Desc& spec, int operand);
 
@@ -87,6 +87,7 @@ class LoadedEngine {
   };
 
   EngineContents contents_;
+  Status incomplete_;
   RuntimeOptions options_;
   TacticRegistry registry_;
   std::shared_ptr<WorkerPool> pool_;

@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "device/cpu_info.h"
 #include "tune/self_check.h"
+#include "tune/share_weights.h"
 #include "tune/timing_cache.h"
 
 namespace stoker {
@@ -109,6 +110,7 @@ class Contest {
     for (const TacticOption& option : options) {
       if (option.tactic->reference && (options.size() > 1 && !options_.reference_only)) continue;
       if (options_.reference_only && !option.tactic->reference) continue;
+      if (option.tactic->shares && !(decision && decision->tactic == option.tactic->name)) continue;
       for (const Config& config : configs_of(*option.tactic, option.desc)) {
         outcome.candidates.push_back({option.tactic, config, option.desc, {}});
       }
@@ -289,6 +291,7 @@ Status choose_tactics(EngineContents& contents, const TacticRegistry& registry, 
                 TimingCache::open(options.timing ? options.cache_path : "",
                                   fingerprint_text() + std::string(isa_name(registry.isa()))));
   STOKER_TRY(Contest(contents, registry, pool, options, *cache).run());
+  if (!options.reference_only) STOKER_TRY(share_weights(contents, registry, pool, options));
   if (const Status status = cache->commit(); !status) log_warn("{}", status.message());
   return Status::ok();
 }

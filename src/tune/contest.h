@@ -18,6 +18,7 @@ struct ContestOptions {
   bool self_check = true;
   int check_elements = 64;
   bool reference_only = false;
+  bool low_memory = false;  // store a weight once also where that costs time
   const Decisions* decisions = nullptr;  // fixed choices; steps that are not listed are contested
   std::function<void(size_t done, size_t total)> progress;  // may be empty
 };

@@ -76,6 +76,11 @@ Case gather(std::vector<int64_t> x, int64_t count) {
   return {"gather", Desc{GatherParams{0}, {f32(std::move(x)), {DType::kI64, {count}}}, {f32(y)}}};
 }
 
+Case constant_table(Case gather) {
+  gather.desc.inputs[0].constant = true;
+  return gather;
+}
+
 Case attention(std::vector<int64_t> q, std::vector<int64_t> kv, std::vector<int64_t> mask) {
   AttentionParams params;
   params.scale = 0.25;
@@ -130,6 +135,7 @@ std::vector<Case> cases() {
       copy({3, 17, 4}, {0, 1, 2}),
       copy({3, 17, 4}, {2, 0, 1}),
       gather({6, 21}, 9),
+      constant_table(gather({38, 21}, 9)),
       attention({2, 4, 9, 16}, {2, 2, 35, 16}, {9, 35}),
       attention({1, 3, 1, 20}, {1, 3, 70, 20}, {1, 70}),
       recurrent(RecurrentParams::Cell::kLstm, {3, 2, 9}, 5),

@@ -1,4 +1,4 @@
-// gather_rows against the reference gather, bit for bit, and its faults.
+// gather_rows and gather_panel against the reference gather, bit for bit, and their faults.
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/kernels/movement_check.h"
 
@@ -80,6 +80,51 @@ TEST(GatherRows, NamesTheIndexThatIsOutsideOfTheTable) {
     const Status reference = launch_cut(*reference_of(Family::kGather), desc, inputs, output, 1);
     EXPECT_NE(reference.message().find(std::to_string(bad)), std::string::npos)
         << reference.message();
+  }
+}
+
+// The table of a product with its transpose, read in the product's packing.
+TEST(GatherPanel, ReadsRowsOfATransposedProductsMatrix) {
+  for (const auto& [rows, width] :
+       std::vector<std::pair<int64_t, int64_t>>{{1, 1}, {16, 5}, {33, 64}, {1000, 384}, {7, 0}}) {
+    for (const DType index_dtype : {DType::kI32, DType::kI64}) {
+      SCOPED_TRACE(shape_text({rows, width}));
+      std::mt19937 random(3);
+      Desc desc = gather_desc({rows, width}, {3, 7}, 0, DType::kF32, index_dtype);
+      std::vector<Buffer> inputs{random_bytes(desc.inputs[0], random), index_buffer(desc, random)};
+      const Buffer expected(3 * 7 * width * 4);
+      ASSERT_TRUE(launch_cut(*reference_of(Family::kGather), desc, inputs, expected, 1));
+      Tensor plain = *Tensor::allocate(DType::kF32, {rows, width});
+      std::memcpy(plain.data(), inputs[0].data(), static_cast<size_t>(plain.bytes()));
+      desc.inputs[0].constant = true;
+      desc.inputs[0].packing = Packing::kGemmPanel;
+      const Tensor packed = *pack_weight(desc, 0, Packing::kGemmPanel, plain);
+      const Tensor back = *unpack_weight(desc, 0, Packing::kGemmPanel, packed);
+      EXPECT_EQ(std::memcmp(back.data(), plain.data(), static_cast<size_t>(plain.bytes())), 0);
+      // As the product packs it.
+      Desc product{GemmParams{.transpose_b = true},
+                   {operand({2, width}, DType::kF32), operand({rows, width}, DType::kF32)},
+                   {operand({2, rows}, DType::kF32)}};
+      product.inputs[1].constant = true;
+      product.inputs[1].packing = Packing::kGemmPanel;
+      EXPECT_EQ(packing_key(product, 1, Packing::kGemmPanel),
+                packing_key(desc, 0, Packing::kGemmPanel));
+      const Tensor other = *pack_weight(product, 1, Packing::kGemmPanel, plain);
+      ASSERT_EQ(other.bytes(), packed.bytes());
+      EXPECT_EQ(std::memcmp(other.data(), packed.data(), static_cast<size_t>(packed.bytes())), 0);
+      inputs[0] = Buffer(packed.bytes());
+      std::memcpy(inputs[0].data(), packed.data(), static_cast<size_t>(packed.bytes()));
+      for (const IsaLevel level : levels()) {
+        const Tactic& tactic = *find_tactic(level, "gather_panel");
+        ASSERT_TRUE(tactic.supports(desc)) << tactic.supports(desc).message();
+        for (const int parts : {1, 3}) {
+          const Buffer found(expected.bytes(), 0xcc);
+          ASSERT_TRUE(launch_cut(tactic, desc, inputs, found, parts));
+          ASSERT_TRUE(found.intact());
+          EXPECT_TRUE(same_bytes(found, expected));
+        }
+      }
+    }
   }
 }
 

@@ -100,34 +100,51 @@ Expected reference(const Case& c, const std::vector<double>& a, const std::vecto
   return e;
 }
 
+// f32 by a B of any dtype; also the same bits however the units are cut.
+void expect_double_agrees(const Tactic& tactic, const Case& c, DType b_dtype, bool constant,
+                          uint32_t seed) {
+  std::mt19937 random(seed);
+  const Tensor a = random_tensor(DType::kF32, c.a, random), b = random_tensor(b_dtype, c.b, random);
+  Desc desc = desc_of(c, DType::kF32, b_dtype, DType::kF32, constant);
+  const int32_t zero = b_dtype == DType::kU8 ? 128 : 0;
+  std::get<GemmParams>(desc.params).b_zero = zero;
+  const RunResult whole = run_tactic(tactic, desc, {a, b}, 1);
+  ASSERT_TRUE(whole.status.is_ok()) << whole.status.message();
+  const Expected e = reference(c, doubles(a), doubles(b), 0, zero);
+  const std::vector<double> y = logical(desc.outputs[0], whole.output);
+  ASSERT_EQ(y.size(), e.value.size());
+  const double k = static_cast<double>(c.transpose_a ? c.a[c.a.size() - 2] : c.a.back());
+  for (size_t j = 0; j < y.size(); ++j) {
+    ASSERT_NEAR(y[j], e.value[j], 6e-8 * (std::sqrt(k) + 2) * e.magnitude[j]) << "element " << j;
+  }
+  for (const int pieces : {2, 3, 7}) {
+    EXPECT_TRUE(same_bytes(whole.output, run_tactic(tactic, desc, {a, b}, pieces).output));
+  }
+}
+
 TEST(GemmF32, AgreesWithDouble) {
   for (const IsaLevel level : levels()) {
-    const Tactic* tactic = find_tactic(level, "gemm_f32_panel");
-    ASSERT_NE(tactic, nullptr);
     for (size_t i = 0; i < cases().size(); ++i) {
-      const Case& c = cases()[i];
+      SCOPED_TRACE(std::string(isa_name(level)) + " case " + std::to_string(i));
+      const auto seed = static_cast<uint32_t>(i);
       for (const bool constant : {true, false}) {
-        SCOPED_TRACE(std::string(isa_name(level)) + " case " + std::to_string(i));
-        std::mt19937 random(static_cast<uint32_t>(i));
-        const Tensor a = random_tensor(DType::kF32, c.a, random),
-                     b = random_tensor(DType::kF32, c.b, random);
-        const Desc desc = desc_of(c, DType::kF32, DType::kF32, DType::kF32, constant);
-        const RunResult whole = run_tactic(*tactic, desc, {a, b}, 1);
-        ASSERT_TRUE(whole.status.is_ok()) << whole.status.message();
-        const Expected e = reference(c, doubles(a), doubles(b), 0, 0);
-        const std::vector<double> y = logical(desc.outputs[0], whole.output);
-        ASSERT_EQ(y.size(), e.value.size());
-        const double k = static_cast<double>(c.transpose_a ? c.a[c.a.size() - 2] : c.a.back());
-        for (size_t j = 0; j < y.size(); ++j) {
-          ASSERT_NEAR(y[j], e.value[j], 6e-8 * (std::sqrt(k) + 2) * e.magnitude[j])
-              << "element " << j;
-        }
-        for (const int pieces : {2, 3, 7}) {
-          EXPECT_TRUE(same_bytes(whole.output, run_tactic(*tactic, desc, {a, b}, pieces).output));
-        }
+        expect_double_agrees(*find_tactic(level, "gemm_f32_panel"), cases()[i], DType::kF32,
+                             constant, seed);
       }
+      for (const DType b : {DType::kI8, DType::kU8})
+        expect_double_agrees(*find_tactic(level, "gemm_w8_panel"), cases()[i], b, true, seed);
     }
   }
+}
+
+TEST(GemmW8, RefusesWhatItsPanelsCannotHold) {
+  const Tactic& tactic = *find_tactic(IsaLevel::kBaseline, "gemm_w8_panel");
+  Desc desc = desc_of({{2, 4}, {4, 3}, {2, 3}}, DType::kF32, DType::kU8, DType::kF32, true);
+  EXPECT_NE(tactic.supports(desc).message().find("zero point 0, expected 128"), std::string::npos);
+  std::get<GemmParams>(desc.params).b_zero = 128;
+  EXPECT_TRUE(tactic.supports(desc));
+  desc.inputs[1].constant = false;
+  EXPECT_NE(tactic.supports(desc).message().find("computed"), std::string::npos);
 }
 
 TEST(GemmF32, BitsOfARowDoNotDependOnTheOthers) {

@@ -23,7 +23,8 @@ inline constexpr int64_t kGuardBytes = 64;
 // Exactly `bytes` usable bytes, a guard behind them.
 class Buffer {
  public:
-  explicit Buffer(int64_t bytes = 0, uint8_t fill = 0)
+  Buffer() : Buffer(0) {}
+  explicit Buffer(int64_t bytes, uint8_t fill = 0)
       : bytes_(bytes), memory_(allocate_aligned(bytes + kGuardBytes)) {
     std::memset(memory_.get(), fill, static_cast<size_t>(bytes));
     std::memset(data() + bytes, 0xa5, kGuardBytes);

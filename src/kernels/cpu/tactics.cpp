@@ -9,6 +9,7 @@ namespace cpu {
 
 extern const Tactic gemm_f32_panel;
 extern const Tactic gemm_i8_panel;
+extern const Tactic gemm_w8_panel;
 extern const Tactic conv_f32_stem;
 extern const Tactic conv_f32_c16;
 extern const Tactic conv_f32_depthwise_c16;
@@ -26,6 +27,7 @@ extern const Tactic pool_c16;
 extern const Tactic pool_plain;
 extern const Tactic copy_plain;
 extern const Tactic gather_rows;
+extern const Tactic gather_panel;
 extern const Tactic attention_f32;
 
 }  // namespace cpu
@@ -35,6 +37,7 @@ std::span<const Tactic> STOKER_CONCAT(cpu_tactics_, STOKER_ISA)() {
   static const std::array kTactics = {
       cpu::gemm_f32_panel,
       cpu::gemm_i8_panel,
+      cpu::gemm_w8_panel,
       cpu::conv_f32_stem,
       cpu::conv_f32_c16,
       cpu::conv_f32_depthwise_c16,
@@ -49,6 +52,7 @@ std::span<const Tactic> STOKER_CONCAT(cpu_tactics_, STOKER_ISA)() {
       cpu::pool_plain,
       cpu::copy_plain,
       cpu::gather_rows,
+      cpu::gather_panel,
       cpu::attention_f32,
       cpu::resize_nearest,
       cpu::resize_taps,

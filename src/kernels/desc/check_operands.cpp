@@ -19,8 +19,11 @@ Status check_packing(const Desc& desc, const TensorDesc& operand, bool is_input,
   const bool for_gemm = packing == Packing::kGemmPanel || packing == Packing::kGemmPanelI8;
   const bool for_gates = packing == Packing::kGatePanel;
   const Family wanted = for_gemm ? Family::kGemm : for_gates ? Family::kRecurrent : Family::kConv;
-  const bool is_weight = index == 1 || (for_gates && index == 2);
-  if (!is_input || !is_weight || desc.family() != wanted) {
+  const bool is_weight = desc.family() == wanted && (index == 1 || (for_gates && index == 2));
+  // The table of a gather may lie as a product packs it.
+  const bool is_table = packing == Packing::kGemmPanel && desc.family() == Family::kGather &&
+                        index == 0 && operand.rank() == 2;
+  if (!is_input || !(is_weight || is_table)) {
     return invalid_argument("packing {} is for weights of a {} only", packing_name(packing),
                             family_name(wanted));
   }
@@ -30,8 +33,10 @@ Status check_packing(const Desc& desc, const TensorDesc& operand, bool is_input,
     return invalid_argument("an operand is both packed and in layout c16");
   const bool bytes = packing == Packing::kGemmPanelI8 || packing == Packing::kConvC16I8 ||
                      packing == Packing::kConvStemI8;
-  const bool dtype_fits = packing == Packing::kDepthwiseC16 ||
-                          (bytes ? is_byte(operand.dtype) : operand.dtype == DType::kF32);
+  const bool dtype_fits = bytes ? is_byte(operand.dtype)
+                                : operand.dtype == DType::kF32 ||
+                                      (packing == Packing::kGemmPanel && is_byte(operand.dtype)) ||
+                                      packing == Packing::kDepthwiseC16;
   if (!dtype_fits) {
     return invalid_argument("packing {} does not hold {}", packing_name(packing),
                             dtype_text(operand.dtype));

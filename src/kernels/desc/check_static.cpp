@@ -123,10 +123,11 @@ Result<DType> check_products(const Desc& desc) {
     return invalid_argument("expected at least 2 inputs and 1 output, found {} and {}",
                             desc.inputs.size(), desc.outputs.size());
   }
-  const DType accumulator = accumulator_dtype(desc.inputs[0].dtype, desc.inputs[1].dtype);
+  const DType a = desc.inputs[0].dtype, b = desc.inputs[1].dtype;
+  const bool weights_of_8_bits = desc.family() == Family::kGemm && a == DType::kF32 && is_byte(b);
+  const DType accumulator = weights_of_8_bits ? DType::kF32 : accumulator_dtype(a, b);
   if (accumulator == DType::kInvalid) {
-    return invalid_argument("{} and {} cannot be multiplied", dtype_text(desc.inputs[0].dtype),
-                            dtype_text(desc.inputs[1].dtype));
+    return invalid_argument("{} and {} cannot be multiplied", dtype_text(a), dtype_text(b));
   }
   return accumulator;
 }

@@ -16,7 +16,8 @@ namespace stoker {
 
 // Y = epilogue(A * B). Operands: A [batch..., M, K] (or [.., K, M] transposed), B [batch..., K, N]
 // (or [.., N, K]); batch dims broadcast as in numpy; then the epilogue's further inputs. f32: f32
-// accumulator. u8/i8 x u8/i8: (a - a_zero) * (b - b_zero) in an i32 accumulator.
+// accumulator. u8/i8 x u8/i8: (a - a_zero) * (b - b_zero) in an i32 accumulator. f32 x u8/i8 (8-bit
+// weights): a * (b - b_zero) in an f32 accumulator; the epilogue scales.
 struct GemmParams {
   bool transpose_a = false, transpose_b = false;
   int32_t a_zero = 0, b_zero = 0;

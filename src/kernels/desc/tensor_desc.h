@@ -18,7 +18,7 @@ enum class Layout : uint8_t { kPlain, kC16 };
 // moves between levels without touching its weights. Panels are 16 columns wide; the last one is
 // padded with zeros.
 //   kNone         plain row-major
-//   kGemmPanel    B of a gemm, f32: [batch][ceil(N/16)][K][16]
+//   kGemmPanel    B of a gemm, f32 or 8 bits: [batch][ceil(N/16)][K][16]
 //   kGemmPanelI8  B of a gemm, 8 bits: [batch][ceil(N/16)][ceil(K/4)][16][4], i32 sums [N16*16]
 //   kConvC16      conv weight (group 1), f32: [ceil(O/16)][ceil(I/16)][kh][kw][16 i][16 o]
 //   kConvStem     of few input channels, f32: [ceil(O/16)][I][kh][kw][16 o]

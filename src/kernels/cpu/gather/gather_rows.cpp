@@ -2,10 +2,9 @@
 //   bound    memory: the rows are read and written once; short rows are bound by latency
 //   faults   an index outside of the table is an error of the run
 // SPDX-License-Identifier: Apache-2.0
-#include <algorithm>
 #include <cstring>
 
-#include "kernels/tactic.h"
+#include "kernels/cpu/gather/gather_walk.h"
 
 namespace stoker::cpu {
 namespace {
@@ -13,10 +12,8 @@ namespace {
 constexpr int64_t kUnitBytes = 64 << 10;
 constexpr int64_t kRowCost = 64;  // bytes that the look-up of a row is worth
 
-struct Geometry {
-  int64_t outer = 1, table = 0, row_bytes = 0, indices = 0;
-  int64_t rows_per_unit = 1;
-  int64_t rows() const { return outer * indices; }
+struct Geometry : GatherRows {
+  int64_t row_bytes = 0;
 };
 
 Geometry geometry(const Desc& desc) {
@@ -45,39 +42,22 @@ Status supports(const Desc& desc) {
   }
   if (dtype_bits(x.dtype) < 8)
     return unsupported("elements of dtype {} have no whole bytes", dtype_name(x.dtype));
-  if (indices.dtype != DType::kI32 && indices.dtype != DType::kI64) {
-    return unsupported("indices of dtype {}; i32 and i64 are possible", dtype_name(indices.dtype));
-  }
+  STOKER_TRY(check_gather_indices(indices));
   const int64_t axis = desc.as<GatherParams>().axis;
   if (axis < -x.rank() || axis >= x.rank())
     return unsupported("axis {} of rank {}", axis, x.rank());
   return Status::ok();
 }
 
-int64_t units(const Desc& desc, const Config&, const void*, int) {
-  const Geometry g = geometry(desc);
-  return (g.rows() + g.rows_per_unit - 1) / g.rows_per_unit;
-}
+int64_t units(const Desc& desc, const Config&, const void*, int) { return geometry(desc).units(); }
 
 template <class I, class Move>
 Status gather(const Geometry& g, const Launch& l, Move move) {
   const auto* table = static_cast<const std::byte*>(l.inputs[0]);
-  const auto* indices = static_cast<const I*>(l.inputs[1]);
   auto* output = static_cast<std::byte*>(l.outputs[0]);
-  const int64_t last = std::min(l.unit_end * g.rows_per_unit, g.rows());
-  for (int64_t row = l.unit_begin * g.rows_per_unit; row < last; ++row) {
-    const int64_t position = row % g.indices;
-    const int64_t index = static_cast<int64_t>(indices[position]);
-    const int64_t wrapped = index < 0 ? index + g.table : index;
-    if (wrapped < 0 || wrapped >= g.table) {
-      return invalid_argument(
-          "gather: index {} at position {} is outside of the axis, which has {} entries; "
-          "indices must lie in [{}, {}]",
-          index, position, g.table, -g.table, g.table - 1);
-    }
-    move(output + row * g.row_bytes, table + (row / g.indices * g.table + wrapped) * g.row_bytes);
-  }
-  return Status::ok();
+  return gather_walk<I>(g, l, [&](int64_t to, int64_t from) {
+    move(output + to * g.row_bytes, table + from * g.row_bytes);
+  });
 }
 
 template <class I>

@@ -24,7 +24,20 @@ struct Block {
   bool whole = false;
   int64_t value_row = 0, value_panel = 0;
   bool accumulate = false;
+  // kF32I8: room for the panels of a tile as f32, widened once where several tiles of rows read
+  // them; null: each tile widens for itself. The sums are the same.
+  float* widened = nullptr;
 };
+
+// Panels of i8 as panels of f32.
+inline void widen_panels(const Block& block, int panel, int width) {
+  for (int p = 0; p < width; ++p) {
+    const auto* from =
+        reinterpret_cast<const int8_t*>(block.b + (panel + p) * block.panel_bytes);
+    float* to = block.widened + p * block.steps * 16;
+    for (int64_t k = 0; k < block.steps * 16; k += 16) store(to + k, to_f32(load_i8(from + k)));
+  }
+}
 
 // Calls done(TileValues, first row, first panel) for every tile.
 template <class Done>
@@ -33,6 +46,9 @@ void run_block(const Block& block, Done done) {
     int width = block.tile_panels;
     while (width > block.panels - panel) width /= 2;
     const RowSplit split(block.row_count, tile_rows(block.kind, width));
+    const bool widens = block.widened && split.tiles > 1;
+    if (widens) widen_panels(block, panel, width);
+    const TileKind kind = widens ? TileKind::kF32 : block.kind;
     for (int64_t i = 0; i < split.tiles; ++i) {
       const int64_t row = split.start(i);
       const int height = static_cast<int>(split.start(i + 1) - row);
@@ -44,12 +60,16 @@ void run_block(const Block& block, Done done) {
       t.step_bytes = block.step_bytes;
       t.b = block.b + panel * block.panel_bytes;
       t.panel_bytes = block.panel_bytes;
+      if (widens) {
+        t.b = reinterpret_cast<const std::byte*>(block.widened);
+        t.panel_bytes = block.steps * 64;
+      }
       t.accumulate = block.accumulate;
       t.c_row = block.whole ? block.value_row : width * 16;
       t.c_panel = block.whole ? block.value_panel : 16;
       t.c = static_cast<float*>(block.values) +
             (block.whole ? row * block.value_row + panel * block.value_panel : 0);
-      tile_function(block.kind, height, width)(t);
+      tile_function(kind, height, width)(t);
       done(TileValues{t.c, t.c_row, t.c_panel, height, width, nullptr}, row, panel);
     }
     panel += width;

@@ -1,6 +1,7 @@
-// Panel-packed gemm, f32 and 8 bits. Y = epilogue(A * B): A is read in place, B in panels of 16
-// columns, packed at build when constant, otherwise in phase 0. 2 M N K flops over 4 (M K + K N + M
-// N) bytes; bound by the FMA ports for M > 16 or so, by the bandwidth of B below.
+// Panel-packed gemm: f32, 8 bits, and f32 by 8-bit weights. Y = epilogue(A * B): A is read in
+// place, B in panels of 16 columns, packed at build when constant, otherwise in phase 0. 2 M N K
+// flops over 4 (M K + K N + M N) bytes; bound by the FMA ports for M > 16 or so, by the bandwidth
+// of B below.
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/cpu/gemm/gemm_plan.h"
 
@@ -52,13 +53,29 @@ Status supports_i8(const Desc& desc) {
   return plan_gemm(desc, integer_kind(desc)).status();
 }
 
+// Weights as they are stored, widened while they are read: their traffic is a quarter of f32's. The
+// packed form holds w - zero, which must fit into i8.
+Status supports_w8(const Desc& desc) {
+  const TensorDesc &a = desc.inputs[0], &b = desc.inputs[1];
+  if (a.dtype != DType::kF32 || (b.dtype != DType::kU8 && b.dtype != DType::kI8))
+    return unsupported("{} x {}, expected f32 x u8 or i8", dtype_name(a.dtype),
+                       dtype_name(b.dtype));
+  if (!b.constant) return unsupported("8-bit weights that are computed");
+  const int32_t zero = b.dtype == DType::kU8 ? 128 : 0;
+  if (desc.as<GemmParams>().b_zero != zero)
+    return unsupported("zero point {}, expected {}", desc.as<GemmParams>().b_zero, zero);
+  STOKER_TRY(check_common(desc, Packing::kGemmPanel));
+  return plan_gemm(desc, TileKind::kF32I8).status();
+}
+
 TileKind kind_of(const Desc& desc) {
-  return desc.inputs[0].dtype == DType::kF32 ? TileKind::kF32 : integer_kind(desc);
+  if (desc.inputs[0].dtype != DType::kF32) return integer_kind(desc);
+  return desc.inputs[1].dtype == DType::kF32 ? TileKind::kF32 : TileKind::kF32I8;
 }
 
 Packing packing(const Desc& desc, int index) {
   if (index != 1 || !desc.inputs[1].constant) return Packing::kNone;
-  return desc.inputs[1].dtype == DType::kF32 ? Packing::kGemmPanel : Packing::kGemmPanelI8;
+  return sums_floats(kind_of(desc)) ? Packing::kGemmPanel : Packing::kGemmPanelI8;
 }
 
 Workspace workspace(const Desc& desc, const Config&) {
@@ -115,6 +132,19 @@ const Tactic gemm_i8_panel = {
     .name = "gemm_i8_panel",
     .family = Family::kGemm,
     .supports = supports_i8,
+    .packing = packing,
+    .workspace = workspace,
+    .prepare = prepare,
+    .phases = phases,
+    .units = units,
+    .launch = launch,
+};
+
+extern const Tactic gemm_w8_panel;
+const Tactic gemm_w8_panel = {
+    .name = "gemm_w8_panel",
+    .family = Family::kGemm,
+    .supports = supports_w8,
     .packing = packing,
     .workspace = workspace,
     .prepare = prepare,

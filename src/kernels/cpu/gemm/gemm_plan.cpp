@@ -102,6 +102,7 @@ struct Scratch {
   uint8_t* copied;
   int32_t* lane_terms;
   int32_t* row_terms;
+  float* widened;
   std::byte* region;
 };
 
@@ -111,9 +112,13 @@ Scratch carve(const GemmPlan& plan, Carver& carver) {
       carver.take<float>(plan.whole ? plan.block_rows * plan.unit_panels * 16 : kMaxTileElements);
   s.rows = carver.take<const std::byte*>(plan.block_rows);
   if (plan.pack_a) s.copied = carver.take<uint8_t>(plan.block_rows * plan.steps * 4);
-  if (plan.kind != TileKind::kF32) {
+  if (!sums_floats(plan.kind)) {
     s.lane_terms = carver.take<int32_t>(plan.unit_panels * 16);
     s.row_terms = carver.take<int32_t>(plan.block_rows);
+  }
+  if (plan.kind == TileKind::kF32I8 && plan.block_rows > tile_rows(plan.kind, plan.tile_panels)) {
+    const int64_t steps = divide_up(plan.steps, plan.step_blocks);
+    s.widened = carver.take<float>(plan.tile_panels * steps * 16);
   }
   s.region = carver.take<std::byte>(plan.epilogue.scratch_bytes());
   return s;
@@ -203,7 +208,7 @@ void run_region(const GemmPlan& plan, const Place& p, const Launch& launch, cons
 }  // namespace
 
 int64_t GemmPlan::b_bytes() const {
-  return sums_offset() + (kind == TileKind::kF32 ? 0 : b_batches * panel_count * 64);
+  return sums_offset() + (sums_floats(kind) ? 0 : b_batches * panel_count * 64);
 }
 
 int64_t GemmPlan::units(int phase) const {
@@ -216,7 +221,7 @@ Result<GemmPlan> plan_gemm(const Desc& desc, TileKind kind) {
   const TensorDesc &a = desc.inputs[0], &b = desc.inputs[1];
   GemmPlan plan;
   plan.kind = kind;
-  plan.element_bytes = kind == TileKind::kF32 ? 4 : 1;
+  plan.element_bytes = sums_floats(kind) ? 4 : 1;
   plan.transpose_a = params.transpose_a;
   plan.transpose_b = params.transpose_b;
   plan.y_dims = desc.outputs[0].dims;
@@ -226,15 +231,15 @@ Result<GemmPlan> plan_gemm(const Desc& desc, TileKind kind) {
   plan.unsigned_b = b.dtype == DType::kU8;
   plan.zeros = ZeroPoints(params.a_zero, a.dtype, params.b_zero, b.dtype);
   plan_batch(plan, desc);
-  plan.steps = kind == TileKind::kF32 ? plan.k : divide_up(plan.k, 4);
+  plan.steps = sums_floats(kind) ? plan.k : divide_up(plan.k, 4);
   plan.panel_count = divide_up(plan.n, 16);
-  plan.panel_bytes = plan.steps * 64;
+  plan.panel_bytes = plan.steps * step_of_b(kind);
   plan.pack_b = b.packing == Packing::kNone;
-  plan.pack_a = kind != TileKind::kF32 && (params.transpose_a || plan.k % 4 != 0);
+  plan.pack_a = !sums_floats(kind) && (params.transpose_a || plan.k % 4 != 0);
   EpilogueSite site;
   site.program = &params.epilogue;
   site.desc = &desc;
-  site.accumulator = kind == TileKind::kF32 ? DType::kF32 : DType::kI32;
+  site.accumulator = sums_floats(kind) ? DType::kF32 : DType::kI32;
   site.channel_dim = static_cast<int>(plan.y_dims.size()) - 1;
   STOKER_ASSIGN(plan.epilogue, Epilogue::make(site));
   plan_blocks(plan);
@@ -273,7 +278,7 @@ void gemm_unit(const GemmPlan& plan, const Launch& launch, const std::byte* b, i
   const Scratch s = carve(plan, carver);
   const Place p = place_of(plan, unit);
   set_rows(plan, p, static_cast<const std::byte*>(launch.inputs[0]), s);
-  const bool integers = plan.kind != TileKind::kF32;
+  const bool integers = !sums_floats(plan.kind);
   if (integers) {
     ZeroPoints zeros = plan.zeros;
     const auto& params = launch.desc->as<GemmParams>();
@@ -295,6 +300,7 @@ void gemm_unit(const GemmPlan& plan, const Launch& launch, const std::byte* b, i
   block.whole = plan.whole;
   block.value_row = plan.unit_panels * 16;
   block.value_panel = 16;
+  block.widened = s.widened;
   b += (p.b_matrix * plan.panel_count + p.panel) * plan.panel_bytes;
   for (int64_t i = 0; i < plan.step_blocks; ++i) {
     const int64_t first = i * plan.steps / plan.step_blocks;
@@ -302,7 +308,7 @@ void gemm_unit(const GemmPlan& plan, const Launch& launch, const std::byte* b, i
     const bool last = i + 1 == plan.step_blocks;
     block.segments = &segment;
     block.steps = (i + 1) * plan.steps / plan.step_blocks - first;
-    block.b = b + first * 64;
+    block.b = b + first * step_of_b(plan.kind);
     block.accumulate = i > 0;
     run_block(block, [&](TileValues tile, int64_t row, int panel) {
       if (!last) return;

@@ -1,4 +1,4 @@
-// How a gemm at a bound shape is cut into units and blocks; the same for f32 and 8 bits.
+// How a gemm at a bound shape is cut into units and blocks; the same for all kinds of tiles.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -9,7 +9,7 @@ namespace stoker::cpu {
 
 struct GemmPlan {
   TileKind kind = TileKind::kF32;
-  int64_t element_bytes = 4;
+  int64_t element_bytes = 4;  // of A
   bool transpose_a = false, transpose_b = false, unsigned_b = false;
   int64_t m = 0, n = 0, k = 0;
   int64_t batches = 1, b_batches = 1;                     // of the result and of B

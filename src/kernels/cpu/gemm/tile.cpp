@@ -1,7 +1,7 @@
 // Register tiles, see tile.h. f32 is bound by the FMA ports: a 14 x 32 tile issues 28 FMA, 14
-// broadcasts and 2 loads a step. 8 bits: vpdpbusd where the level has VNNI, otherwise bytes are
-// widened to pairs of i16 for the exact vpmaddwd (vpmaddubsw would saturate). All levels give the
-// same integers.
+// broadcasts and 2 loads a step; i8 columns are widened as they are loaded. 8 bits: vpdpbusd where
+// the level has VNNI, otherwise bytes are widened to pairs of i16 for the exact vpmaddwd
+// (vpmaddubsw would saturate). All levels give the same integers.
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/cpu/gemm/tile.h"
 
@@ -36,15 +36,22 @@ constexpr int log2_panels(int panels) {
   return panels == 1 ? 0 : panels == 2 ? 1 : panels == 4 ? 2 : 3;
 }
 constexpr const Heights& heights(TileKind kind) {
-  return kind == TileKind::kF32 ? kHeightsF32 : kHeightsI8;
+  return sums_floats(kind) ? kHeightsF32 : kHeightsI8;
 }
 
-template <int R, int P>
+// Sixteen columns of one step, f32 or i8.
+template <bool kBytes>
+STOKER_INLINE VecF load_columns(const std::byte* b) {
+  if constexpr (kBytes) return to_f32(load_i8(reinterpret_cast<const int8_t*>(b)));
+  return load(reinterpret_cast<const float*>(b));
+}
+
+template <int R, int P, bool kBytes>
 STOKER_INLINE void step_f32(VecF (&acc)[R][P], const std::byte* const (&a)[R], int64_t offset,
                             const std::byte* b, int64_t panel_bytes) {
   VecF bv[P];
 #pragma GCC unroll 8
-  for (int p = 0; p < P; ++p) bv[p] = load(reinterpret_cast<const float*>(b + p * panel_bytes));
+  for (int p = 0; p < P; ++p) bv[p] = load_columns<kBytes>(b + p * panel_bytes);
 #pragma GCC unroll 14
   for (int r = 0; r < R; ++r) {
     const VecF av = broadcast(*reinterpret_cast<const float*>(a[r] + offset));
@@ -53,8 +60,9 @@ STOKER_INLINE void step_f32(VecF (&acc)[R][P], const std::byte* const (&a)[R], i
   }
 }
 
-template <int R, int P>
+template <int R, int P, bool kBytes>
 void tile_f32(const TileArgs& t) {
+  constexpr int64_t kStep = kBytes ? 16 : 64;
   VecF acc[R][P];
   float* c = static_cast<float*>(t.c);
 #pragma GCC unroll 14
@@ -73,14 +81,15 @@ void tile_f32(const TileArgs& t) {
     for (int r = 0; r < R; ++r) a[r] = t.rows[r] + segment;
     int64_t k = 0;
     if (t.step_bytes == 4) {
-      for (; k + 4 <= t.steps; k += 4, b += 256) {
-        step_f32<R, P>(acc, a, k * 4, b, panel_bytes);
-        step_f32<R, P>(acc, a, k * 4 + 4, b + 64, panel_bytes);
-        step_f32<R, P>(acc, a, k * 4 + 8, b + 128, panel_bytes);
-        step_f32<R, P>(acc, a, k * 4 + 12, b + 192, panel_bytes);
+      for (; k + 4 <= t.steps; k += 4, b += 4 * kStep) {
+        step_f32<R, P, kBytes>(acc, a, k * 4, b, panel_bytes);
+        step_f32<R, P, kBytes>(acc, a, k * 4 + 4, b + kStep, panel_bytes);
+        step_f32<R, P, kBytes>(acc, a, k * 4 + 8, b + 2 * kStep, panel_bytes);
+        step_f32<R, P, kBytes>(acc, a, k * 4 + 12, b + 3 * kStep, panel_bytes);
       }
     }
-    for (; k < t.steps; ++k, b += 64) step_f32<R, P>(acc, a, k * t.step_bytes, b, panel_bytes);
+    for (; k < t.steps; ++k, b += kStep)
+      step_f32<R, P, kBytes>(acc, a, k * t.step_bytes, b, panel_bytes);
   }
 #pragma GCC unroll 14
   for (int r = 0; r < R; ++r) {
@@ -178,8 +187,8 @@ template <TileKind kKind, int R, int P>
 constexpr TileFunction tile_of() {
   if constexpr (R > heights(kKind).of[log2_panels(P)])
     return nullptr;
-  else if constexpr (kKind == TileKind::kF32)
-    return tile_f32<R, P>;
+  else if constexpr (sums_floats(kKind))
+    return tile_f32<R, P, kKind == TileKind::kF32I8>;
   else
     return tile_i8<R, P, kKind == TileKind::kI8>;
 }
@@ -212,6 +221,7 @@ TileFunction tile_function(TileKind kind, int rows, int panels) {
   switch (kind) {
     case TileKind::kF32: return pick<TileKind::kF32>(rows, panels, kAll);
     case TileKind::kU8: return pick<TileKind::kU8>(rows, panels, kAll);
+    case TileKind::kF32I8: return pick<TileKind::kF32I8>(rows, panels, kAll);
     default: return pick<TileKind::kI8>(rows, panels, kAll);
   }
 }

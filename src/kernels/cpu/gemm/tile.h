@@ -1,7 +1,8 @@
 // The register tile that all gemms and convolutions share: up to 14 rows of A (any addresses: rows
 // of a matrix or pixels of an image) times up to 8 panels of 16 columns of packed B, in f32 or in
-// u8/i8 x i8 -> i32. One step takes 64 bytes of each panel: 16 columns x one f32, or 16 columns x
-// four bytes; and 4 bytes of each row: one f32, or four bytes.
+// u8/i8 x i8 -> i32, or f32 x i8 -> f32. One step takes 64 bytes of each panel: 16 columns x one
+// f32, or 16 columns x four bytes (of f32 x i8: 16 bytes, 16 columns x one); and 4 bytes of each
+// row: one f32, or four bytes.
 //
 //   c[r][p][j] (+)= sum over segments s, steps k of  row[r][segment[s] + k * step_bytes] *
 //   b[p][.][j]
@@ -21,7 +22,7 @@ struct TileArgs {
   int64_t segment_count = 0;
   int64_t steps = 0;  // per segment
   int64_t step_bytes = 4;
-  const std::byte* b = nullptr;  // 64 bytes a step, running on over the segments
+  const std::byte* b = nullptr;  // step_of_b() bytes a step, running on over the segments
   int64_t panel_bytes = 0;
   void* c = nullptr;               // f32 or i32
   int64_t c_row = 0, c_panel = 0;  // strides in elements
@@ -29,7 +30,14 @@ struct TileArgs {
 };
 using TileFunction = void (*)(const TileArgs&);
 
-enum class TileKind : uint8_t { kF32, kU8, kI8 };  // A's type; kI8 computes with a + 128
+// A's type and, where it is another, B's. kI8 computes with a + 128.
+enum class TileKind : uint8_t { kF32, kU8, kI8, kF32I8 };
+
+inline constexpr bool sums_floats(TileKind kind) {
+  return kind == TileKind::kF32 || kind == TileKind::kF32I8;
+}
+// Bytes of a panel that one step takes.
+inline constexpr int64_t step_of_b(TileKind kind) { return kind == TileKind::kF32I8 ? 16 : 64; }
 
 #if defined(__AVX512F__)
 inline constexpr int kTileRows = 14;   // of the widest common tile
