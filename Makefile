@@ -4,7 +4,7 @@ JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 export JOBS
 CTEST = ctest --output-on-failure -j $(JOBS)
 .DEFAULT_GOAL := help
-.PHONY: help setup build debug tsan test test-unit test-all demo bench bench-peers fuzz tidy fmt docs \
+.PHONY: help setup build portable debug tsan test test-unit test-all demo bench bench-peers fuzz tidy fmt docs \
         new-op new-kernel new-pattern clean
 
 help:         ## this list
@@ -13,6 +13,8 @@ setup:        ## install what is missing (Debian packages, .venv)
 	@tools/setup
 build:        ## optimized build in build/
 	@tools/build build
+portable:     ## build-portable/stoker: stripped, needs nothing but the C library
+	@STOKER_BUILD_TARGET=stoker tools/build build-portable -DSTOKER_PORTABLE=ON
 debug:        ## build-debug/: address and undefined behaviour sanitizers, and the tests on it
 	@tools/build build-debug -DCMAKE_BUILD_TYPE=Debug -DSTOKER_SANITIZE=ON
 	@$(CTEST) --test-dir build-debug -LE "tidy|slow"
@@ -52,4 +54,4 @@ new-kernel:   ## FAMILY=gemm NAME=x: skeleton of a CPU kernel (2 files)
 new-pattern:  ## NAME=x: skeleton of a fusion pattern (3 files)
 	@python3 tools/new.py pattern "$(NAME)"
 clean:        ## remove the build folders (the environment .venv stays)
-	@rm -rf build build-debug build-tsan build-fuzz
+	@rm -rf build build-portable build-debug build-tsan build-fuzz

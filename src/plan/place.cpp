@@ -54,6 +54,39 @@ int64_t place_by_size(std::vector<BufferLifetime>& buffers, std::span<const size
   return arena;
 }
 
+// Placing large buffers first is nearly always the best order. Where it stays above the bound,
+// others are tried: long-lived ones first, and again and again whatever stuck out last time in
+// front. Returns the bytes used by the best.
+int64_t place_by_best_order(std::vector<BufferLifetime>& buffers, std::span<const size_t> by_size,
+                            int64_t bound) {
+  constexpr size_t kMaxRetried = 512;
+  constexpr int kRetries = 24;
+  int64_t least = place_by_size(buffers, by_size);
+  if (least <= bound || by_size.size() > kMaxRetried) return least;
+  std::vector<BufferLifetime> best = buffers;
+  const auto attempt = [&](const std::vector<size_t>& order) {
+    const int64_t arena = place_by_size(buffers, order);
+    if (arena < least) best = buffers;
+    least = std::min(least, arena);
+  };
+  std::vector<size_t> by_life(by_size.begin(), by_size.end());
+  std::stable_sort(by_life.begin(), by_life.end(), [&](size_t a, size_t b) {
+    return buffers[a].last - buffers[a].first > buffers[b].last - buffers[b].first;
+  });
+  for (std::vector<size_t> order : {std::vector<size_t>(by_size.begin(), by_size.end()), by_life}) {
+    attempt(order);
+    for (int i = 0; i < kRetries && least > bound; ++i) {
+      const auto top = std::max_element(order.begin(), order.end(), [&](size_t a, size_t b) {
+        return buffers[a].offset + padded(buffers[a]) < buffers[b].offset + padded(buffers[b]);
+      });
+      std::rotate(order.begin(), top, top + 1);
+      attempt(order);
+    }
+  }
+  buffers = std::move(best);
+  return least;
+}
+
 // Free memory below a growing end; neighbours are joined.
 class FreeList {
  public:
@@ -155,7 +188,7 @@ int64_t place_buffers(std::vector<BufferLifetime>& buffers, bool reuse) {
   }
   const std::span<const size_t> all(order);
   const size_t searched = std::min(all.size(), kMaxSearched);
-  const int64_t large = place_by_size(buffers, all.first(searched));
+  const int64_t large = place_by_best_order(buffers, all.first(searched), liveness_bound(buffers));
   return large + place_by_time(buffers, all.subspan(searched), large);
 }
 
