@@ -59,6 +59,7 @@ struct MemoryUse {
   int64_t activation_bytes = 0;      // what the arena would be without workspaces
   int64_t liveness_bytes = 0;        // the most activation bytes alive at once
   int64_t workspace_bytes = 0;       // scratch of all workers
+  int64_t caller_bytes = 0;          // inputs and outputs; 0 where sizes depend on data
 };
 
 // A compiled network: immutable and cheap to copy (copies share it). All methods are thread-safe.

@@ -171,13 +171,14 @@ std::string memory_text(const MemoryUse& memory) {
   return fmt::format(
       "memory: weights {:.1f} MB ({} of the model's){}, arena {:.1f} MB (activations {:.1f} MB, {} "
       "of "
-      "what is alive at once), scratch of workers {:.1f} MB, peak of the process {:.1f} MB\n",
+      "what is alive at once), scratch of workers {:.1f} MB, inputs and outputs {:.1f} MB, peak of "
+      "the process {:.1f} MB\n",
       mb(memory.weights_bytes), ratio(memory.weights_bytes, memory.source_weights_bytes),
       memory.refit_bytes > 0 ? fmt::format(", {:.1f} MB kept for refits", mb(memory.refit_bytes))
                              : "",
       mb(memory.arena_bytes), mb(memory.activation_bytes),
       ratio(memory.activation_bytes, memory.liveness_bytes), mb(memory.workspace_bytes),
-      mb(peak_rss_bytes()));
+      mb(memory.caller_bytes), mb(peak_rss_bytes()));
 }
 
 struct Outcome {
@@ -217,6 +218,7 @@ Json outcome_json(const BenchArguments& arguments, const OpenedEngine& opened,
                  {"activation_bytes", outcome.memory.activation_bytes},
                  {"liveness_bytes", outcome.memory.liveness_bytes},
                  {"workspace_bytes", outcome.memory.workspace_bytes},
+                 {"caller_bytes", outcome.memory.caller_bytes},
                  {"peak_rss_bytes", peak_rss_bytes()}}},
                {"fingerprint", outcome.facts.machine}};
   if (outcome.profile) json["profile"] = profile_json(*outcome.profile);

@@ -73,7 +73,8 @@ Result<std::vector<double>> op_elements(const Desc& desc, const FallbackParams& 
 }  // namespace
 
 Result<std::vector<double>> reference_elements(const Desc& desc, const void* const* inputs,
-                                               int output, std::span<const int64_t> wanted) {
+                                               int output, std::span<const int64_t> wanted,
+                                               double* slack) {
   if (output < 0 || static_cast<size_t>(output) >= desc.outputs.size()) {
     return Status(invalid_argument("output {} of {}", output, desc.outputs.size()));
   }
@@ -87,7 +88,7 @@ Result<std::vector<double>> reference_elements(const Desc& desc, const void* con
     case Family::kRegion: {
       const auto& p = desc.as<RegionParams>();
       return RegionInterpreter(p.program, p.extents, desc.inputs, desc.outputs)
-          .elements(inputs, output, wanted);
+          .elements(inputs, output, wanted, slack);
     }
     case Family::kCopy:
     case Family::kGather: return moved_elements(desc, inputs, wanted);
@@ -105,7 +106,7 @@ Result<std::vector<double>> reference_elements(const Desc& desc, const void* con
   STOKER_ASSIGN(const Tensor accumulator, reference_accumulate(desc, inputs, wanted));
   STOKER_ASSIGN(const ReferenceEpilogue e, reference_epilogue(desc, inputs, accumulator));
   return RegionInterpreter(e.program, desc.outputs[0].dims, e.inputs, desc.outputs)
-      .elements(e.data.data(), output, wanted);
+      .elements(e.data.data(), output, wanted, slack);
 }
 
 }  // namespace stoker

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "base/numeric.h"
+#include "kernels/region_error.h"
 
 namespace stoker {
 
@@ -215,7 +216,8 @@ void RegionInterpreter::run(const void* const* inputs, void* const* outputs) con
 }
 
 std::vector<double> RegionInterpreter::elements(const void* const* inputs, int output,
-                                                std::span<const int64_t> wanted) const {
+                                                std::span<const int64_t> wanted,
+                                                double* slack) const {
   const TensorDesc& desc = outputs_[static_cast<size_t>(output)];
   const RegionOutput& target = program_.outputs[static_cast<size_t>(output)];
   const DType from = program_.instructions[static_cast<size_t>(target.value)].dtype;
@@ -234,6 +236,8 @@ std::vector<double> RegionInterpreter::elements(const void* const* inputs, int o
       if (dim >= 0) point[d] = position[static_cast<size_t>(dim)];
     }
     fill_cells(inputs, point.data(), row, cells);
+    if (slack && has_sine(program_))
+      *slack = std::max(*slack, sine_error(program_, cells, target.value));
     Cell cell = cells[static_cast<size_t>(target.value)];
     if (is_float(from) && is_float(desc.dtype)) {
       results.push_back(cell.number);  // unrounded, also for f16 and bf16 outputs

@@ -26,9 +26,10 @@ class RegionInterpreter {
   // Evaluates everything; padding lanes of kC16 outputs are written as zeros.
   void run(const void* const* inputs, void* const* outputs) const;
 
-  // Elements of output `output` at row-major logical positions, unrounded.
+  // Elements of output `output` at row-major logical positions, unrounded. `slack`, if not null,
+  // becomes the largest sine_error of these elements.
   std::vector<double> elements(const void* const* inputs, int output,
-                               std::span<const int64_t> wanted) const;
+                               std::span<const int64_t> wanted, double* slack = nullptr) const;
 
  private:
   struct Row {  // reductions of the row that was evaluated last

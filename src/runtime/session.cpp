@@ -211,6 +211,11 @@ MemoryUse memory_of(const LoadedEngine& engine, const BoundProgram& bound) {
   use.activation_bytes = place_buffers(activations, engine.options().reuse);
   use.liveness_bytes = bound.liveness_bytes;
   use.workspace_bytes = bound.worker_bytes * bound.workers;
+  for (const BoundTensor& tensor : bound.tensors) {
+    const bool callers = tensor.storage == BoundTensor::Storage::kInput ||
+                         tensor.storage == BoundTensor::Storage::kOutput;
+    if (callers) use.caller_bytes += tensor.bytes;
+  }
   return use;
 }
 

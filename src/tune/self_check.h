@@ -16,8 +16,8 @@ struct CheckResult {
 // Runs the contender once on `inputs` (canonical, as from sample_inputs) and compares.
 // Bound for floats: accumulated rounding of a sum of K products grows as sqrt(K) in the mean; the
 // bound is 4 (sqrt(K) + 8) epsilon of the largest reference magnitude, plus the polynomial error of
-// exp, erf and tanh (4 epsilon each step). Integers must be equal, 8-bit results of a float
-// epilogue may differ by one.
+// exp, erf and tanh (4 epsilon each step), plus what sines near zero carry on. Integers must be
+// equal, 8-bit results of a float epilogue may differ by one.
 Result<CheckResult> check_contender(Contender& contender, const Desc& desc,
                                     const std::vector<Tensor>& inputs, WorkerPool& pool,
                                     int elements, uint64_t seed);
