@@ -50,12 +50,6 @@ Result<EngineContents> read_bytes(const test::TemporaryFolder& folder, const Byt
 }
 
 template <class T>
-T value_at(const Bytes& bytes, size_t offset) {
-  T value;
-  std::memcpy(&value, bytes.data() + offset, sizeof value);
-  return value;
-}
-template <class T>
 void set_at(Bytes& bytes, size_t offset, T value) {
   std::memcpy(bytes.data() + offset, &value, sizeof value);
 }

@@ -4,6 +4,7 @@
 import gzip
 import io
 import os
+import sqlite3
 import struct
 import subprocess
 
@@ -141,6 +142,7 @@ def put_inputs(put):
     put("garbage.decisions", b"one thing and\nanother\n")
     put("empty.decisions", b"")
     put("garbage.sqlite", b"these are no timings" * 300)
+    put("endless.sqlite", b"")
 
 
 def make_files(stoker, folder):
@@ -148,6 +150,11 @@ def make_files(stoker, folder):
     put = Folder(folder).put
     put_engines(stoker, folder, put, put_models(folder, put))
     put_inputs(put)
+    cache = sqlite3.connect(os.path.join(folder, "endless.sqlite"))
+    cache.execute("create view timing as with recursive n(i) as (select 1 union all select i + 1"
+                  " from n) select i as desc, '' as tactic, 1 as version, '' as config,"
+                  " cast(i as text) as machine, 1 as threads, '' as samples from n")
+    cache.close()
 
 
 # Faults that show when sizes are known and memory is taken.
@@ -194,6 +201,8 @@ FILES = [
     ("decisions are empty", ["build", "small.onnx", "-o", "out.engine", "--decisions",
                              "empty.decisions"]),
     ("timing cache is garbage", ["run", "small.onnx", "--knob", "timing_cache=garbage.sqlite"]),
+    ("timing cache without an end", ["run", "small.onnx", "--knob",
+                                     "timing_cache=endless.sqlite"]),
     ("output folder missing", ["build", "small.onnx", "-o", "no/such/out.engine"]),
     ("output is a folder", ["build", "small.onnx", "-o", "models"]),
     ("output is a device", ["build", "small.onnx", "-o", "/dev/full"]),
