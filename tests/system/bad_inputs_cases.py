@@ -302,5 +302,13 @@ WORDS = [
 ]
 
 
+GROUPS = {
+    "models: structure, shapes, dtypes, bombs, constants, external data": list(model_cases()),
+    "files given as model, engine, decisions, timing cache or output": FILES,
+    "inputs: .npy, .pb, pictures, sounds, names": INPUTS,
+    "words of the command line, shapes, knobs, limits": WORDS,
+}
+
+
 def all_cases():
-    return [*model_cases(), *FILES, *INPUTS, *WORDS]
+    return [case for cases in GROUPS.values() for case in cases]

@@ -176,6 +176,18 @@ MODELS.update({
     "Pad overflow": lambda: one("Pad", [[2, 2]], constants=[i64((1 << 63) - 1, 0, 1, 0)]),
     "OneHot bomb": lambda: one("OneHot", [[2]], dtypes=[INT64], constants=[
         numpy.int64(HUGE), numpy.array([0, 1], numpy.float32)]),
+    "RandomNormal bomb": lambda: one("RandomNormal", [], {"shape": [HUGE, 4]}),
+    "HannWindow bomb": lambda: one("HannWindow", [], constants=[numpy.int64(HUGE)]),
+    "Upsample bomb": lambda: one("Upsample", [[1, 1, 4, 4]], opset=9, constants=[
+        numpy.array([1, 1, 1e9, 1e3], numpy.float32)]),
+    "DFT bomb": lambda: one("DFT", [[1, 4, 1]], opset=20, constants=[numpy.int64(HUGE)]),
+    "TopK of more than there is": lambda: one("TopK", [[4]], constants=[i64(HUGE)]),
+    "kernel of 2^31": lambda: one("MaxPool", [[1, 1, 4, 4]], {"kernel_shape": [1 << 31, 1]}),
+    "pads of 2^40": lambda: one("Conv", [[1, 1, 4, 4], [1, 1, 1, 1]], {"pads": [HUGE] * 4}),
+    "group of 2^62": lambda: one("Conv", [[1, 1, 4, 4], [1, 1, 2, 2]], {"group": 1 << 62}),
+    "blocksize 0": lambda: one("SpaceToDepth", [[1, 4, 4, 4]], {"blocksize": 0}),
+    "hidden size of 2^61": lambda: one("LSTM", [[2, 1, 4], [1, 8, 4], [1, 8, 2]],
+                                       {"hidden_size": 1 << 61}),
 })
 
 # Constants whose bytes and shape disagree.

@@ -1,6 +1,6 @@
 # Bad inputs: each command of bad_inputs_cases.py ends with the exit code and exactly the message of
 # bad_inputs_expected.txt, soon, and leaves no file behind.
-# bad_inputs_test.py --stoker PROGRAM [--only WORDS] [--print | --markdown]
+# bad_inputs_test.py --stoker PROGRAM [--only WORDS] [--print | --summary]
 # SPDX-License-Identifier: Apache-2.0
 import argparse
 import concurrent.futures
@@ -11,7 +11,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from bad_inputs_cases import all_cases, make_files  # noqa: E402
+from bad_inputs_cases import GROUPS, all_cases, make_files  # noqa: E402
 
 EXPECTED = os.path.join(os.path.dirname(os.path.abspath(__file__)), "bad_inputs_expected.txt")
 SECONDS = 20
@@ -50,6 +50,15 @@ def agrees(found, expected):
     return found[0] == expected[0] and re.fullmatch(".*".join(parts), found[1]) is not None
 
 
+def print_summary(codes):
+    print("| Group | Cases | Accepted | Usage (2) | Invalid (3) | Resources (4) |")
+    print("|---|---|---|---|---|---|")
+    for group, cases in GROUPS.items():
+        ends = [codes[name] for name, _ in cases if name in codes]
+        counts = " | ".join(str(ends.count(code)) for code in (0, 2, 3, 4))
+        print(f"| {group} | {len(ends)} | {counts} |")
+
+
 def files_below(folder):
     return {os.path.join(place, name) for place, _, names in os.walk(folder) for name in names}
 
@@ -59,7 +68,7 @@ def main():
     parser.add_argument("--stoker", required=True)
     parser.add_argument("--only", default="", help="cases whose name holds these words")
     parser.add_argument("--print", action="store_true", help="the table as it is now")
-    parser.add_argument("--markdown", action="store_true", help="the table for documents")
+    parser.add_argument("--summary", action="store_true", help="cases by group and exit code")
     options = parser.parse_args()
     stoker = os.path.abspath(options.stoker)
     cases = [(name, words) for name, words in all_cases() if options.only in name]
@@ -71,11 +80,12 @@ def main():
         with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
             found = list(pool.map(lambda case: run_case(stoker, folder, case[1]), cases))
         debris = sorted(files_below(folder) - before)
-    if options.print or options.markdown:
+    if options.print or options.summary:
         for (name, _), (code, message) in zip(cases, found):
-            text = message.replace("|", "\\|").replace("\n", "<br>")
-            print(f"| {name} | {code} | {text} |" if options.markdown
-                  else f"[{code}] {name}\n{message}\n")
+            if options.print:
+                print(f"[{code}] {name}\n{message}\n")
+        if options.summary:
+            print_summary({name: code for (name, _), (code, _) in zip(cases, found)})
         return 0
     expected, wrong = read_expected(), 0
     names = [name for name, _ in all_cases()]
