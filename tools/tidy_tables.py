@@ -104,7 +104,7 @@ BANNED_CALLS = [
     ("throw", r"\bthrow\b", "a Status: no exception crosses a folder border", _SRC, []),
     ("exit", r"(?<![.>\w])(exit|_exit|quick_exit|_Exit|abort|std::terminate)\s*\(",
      "a Status returned to main; STOKER_CHECK for programmers' mistakes", _SRC,
-     ["src/base/status.cpp"]),
+     ["src/base/status.cpp", "src/cli/guard.cpp"]),
     ("assert", r"\bassert\s*\(", "a Status for what comes from outside, STOKER_CHECK for "
      "programmers' mistakes (assert vanishes from release builds)", ["src"], []),
     ("system", r"\b(system|popen)\s*\(", "the library's own function", _SRC, []),

@@ -85,11 +85,15 @@ Result<ShapeSpec> parse_shape_spec(const std::string& text, const Graph& graph) 
   if (low.size() != high.size() || low.size() != optimum.size())
     return bad(text, "shapes of different rank");
   const Value* input = nullptr;
+  std::string names;
   for (const Value* candidate : graph.inputs) {
+    names += (names.empty() ? "" : ", ") + candidate->name;
     if (candidate->name == spec.input || candidate->origin == spec.input) input = candidate;
   }
-  if (!input)
-    return invalid_argument("--shapes '{}': the model has no input '{}'", text, spec.input);
+  if (!input) {
+    return invalid_argument("--shapes '{}': the model has no input '{}'; its inputs are: {}", text,
+                            spec.input, names);
+  }
   spec.input = input->name;
   if (input->type.ranked && input->type.dims.size() != low.size()) {
     return invalid_argument("--shapes '{}': input '{}' has rank {}, {}", text, spec.input,
@@ -103,7 +107,8 @@ Result<ShapeSpec> parse_shape_spec(const std::string& text, const Graph& graph) 
     if (!high[d].is_const() || !optimum[d].is_const()) return bad(text, "a range of names");
     const SymbolProfile range{low[d].value(), optimum[d].value(), high[d].value()};
     if (range.min > range.max || range.optimum < range.min || range.optimum > range.max) {
-      return bad(text, "dim " + std::to_string(d) + " has min <= opt <= max violated");
+      return bad(text, fmt::format("dim {} has min {}, opt {} and max {}, expected them in order",
+                                   d, range.min, range.optimum, range.max));
     }
     if (range.min == range.max) {
       spec.dims.push_back(low[d]);

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cerrno>
 #include <cstring>
@@ -55,6 +56,18 @@ Status system_error_at(int code, const std::string& path, const char* action) {
 
 bool has_nul(const std::string& path) { return path.find('\0') != std::string::npos; }
 
+// Names of the temporary files that exist now, where a signal handler can read them. A program
+// that has more of them open than there are slots only loses the removal on a signal.
+std::array<std::atomic<const char*>, 32> unfinished_files;
+
+std::atomic<const char*>* enlist(const char* path) {
+  for (auto& slot : unfinished_files) {
+    const char* free = nullptr;
+    if (slot.compare_exchange_strong(free, path)) return &slot;
+  }
+  return nullptr;
+}
+
 int write_all(int descriptor, std::span<const std::byte> bytes) {
   while (!bytes.empty()) {
     const ssize_t written = write(descriptor, bytes.data(), std::min(bytes.size(), kMaxTransfer));
@@ -77,14 +90,18 @@ class TemporaryFile {
     // Plain open() rather than mkstemp, so that the umask gives the file its mode.
     for (int attempt = 0; attempt < 1000; ++attempt) {
       path_ = fmt::format("{}.tmp-{}-{}", target, getpid(), counter++);
+      slot_ = enlist(path_.c_str());  // before the file exists, so that no signal can miss it
       descriptor_ = open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
       open_error_ = descriptor_ < 0 ? errno : 0;
-      if (open_error_ != EEXIST) break;  // left behind by a process that was killed
+      if (!open_error_) return;
+      strike_off();
+      if (open_error_ != EEXIST) return;  // left behind by a process that was killed
     }
   }
   ~TemporaryFile() {
     if (descriptor_ >= 0) close(descriptor_);
     if (!open_error_ && !renamed_) unlink(path_.c_str());
+    strike_off();
   }
   TemporaryFile(const TemporaryFile&) = delete;
   TemporaryFile& operator=(const TemporaryFile&) = delete;
@@ -99,7 +116,13 @@ class TemporaryFile {
   }
 
  private:
+  void strike_off() {
+    if (slot_) slot_->store(nullptr);
+    slot_ = nullptr;
+  }
+
   std::string path_;
+  std::atomic<const char*>* slot_ = nullptr;
   int descriptor_ = -1;
   int open_error_ = 0;
   bool renamed_ = false;
@@ -235,6 +258,12 @@ Status write_file_atomic(const std::string& path, std::span<const std::byte> byt
 bool file_exists(const std::string& path) {
   struct stat info;
   return stat(path.c_str(), &info) == 0 && S_ISREG(info.st_mode);
+}
+
+void remove_unfinished_files() noexcept {
+  for (const auto& slot : unfinished_files) {
+    if (const char* path = slot.load()) unlink(path);
+  }
 }
 
 }  // namespace stoker

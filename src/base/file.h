@@ -66,4 +66,8 @@ Status write_file_atomic(const std::string& path, std::span<const std::byte> byt
 
 bool file_exists(const std::string& path);  // a regular file
 
+// Removes what unfinished OutputFiles have written so far. For a signal handler that ends the
+// program: it takes no lock and no memory.
+void remove_unfinished_files() noexcept;
+
 }  // namespace stoker

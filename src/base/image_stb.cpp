@@ -20,14 +20,17 @@ Result<Image> decode_stb(ImageBytes bytes) {
   int width = 0, height = 0, channels = 0;
   const int size = static_cast<int>(bytes.size());
   if (!stbi_info_from_memory(bytes.data(), size, &width, &height, &channels))
-    return corrupt_file("PNG or BMP image: {}", stbi_failure_reason());
+    return corrupt_file("PNG or BMP image: its header is damaged or asks for too large a picture");
   // Before memory is taken: a byte of BMP holds 8 pixels at most, one of PNG 1032 times as many.
   const int64_t most = static_cast<int64_t>(bytes.size()) * (bytes[0] == 'B' ? 8 : 8 * 1032);
   if (int64_t{width} * height > most)
     return corrupt_file("PNG or BMP image: it ends before its last pixel");
   STOKER_ASSIGN(Image image, make_image(width, height));
   stbi_uc* pixels = stbi_load_from_memory(bytes.data(), size, &width, &height, &channels, 3);
-  if (!pixels) return corrupt_file("PNG or BMP image: {}", stbi_failure_reason());
+  if (!pixels) {
+    return corrupt_file("PNG or BMP image: cut or damaged ({}); copy it again",
+                        stbi_failure_reason());
+  }
   const bool same = width == image.width && height == image.height;
   if (same) std::memcpy(image.rgb.data(), pixels, image.rgb.size());
   stbi_image_free(pixels);

@@ -42,9 +42,20 @@ std::optional<int64_t> parse_int(std::string_view text) {
 }
 
 Status malformed(const KnobInfo& info, std::string_view text) {
+  std::string nearest;
+  if (info.type == KnobType::kEnum) {
+    std::vector<std::string> values;
+    for (size_t at = 0; at <= info.values.size();) {
+      const size_t end = std::min(info.values.find('|', at), info.values.size());
+      values.emplace_back(info.values.substr(at, end - at));
+      at = end + 1;
+    }
+    nearest = nearest_name(text, values);
+  }
   return invalid_argument(
-      "knob {}: '{}' is not {}; expected {}", info.name, text,
-      info.type == KnobType::kInt ? "a number in the range" : "one of its values", info.values);
+      "knob {}: '{}' is not {}; expected {}{}", info.name, text,
+      info.type == KnobType::kInt ? "a number in the range" : "one of its values", info.values,
+      nearest.empty() ? "" : fmt::format("; did you mean '{}'?", nearest));
 }
 
 Result<std::string> canonical_bool(const KnobInfo& info, std::string_view text) {

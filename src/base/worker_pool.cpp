@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <map>
+#include <memory>
 
 namespace stoker {
 namespace {
@@ -55,6 +56,9 @@ void GangBarrier::arrive_and_wait() {
 
 WorkerPool::WorkerPool(const WorkerPoolOptions& options) : options_(options) {
   const std::vector<int> cpus = affinity_cpus();
+  // When the system gives no more threads, those that run must end before the pool goes away.
+  const auto end_workers = [](WorkerPool* pool) { pool->stop(); };
+  std::unique_ptr<WorkerPool, decltype(end_workers)> unfinished(this, end_workers);
   for (int worker = 1; worker < options_.workers; ++worker) {
     threads_.emplace_back([this, worker] { loop(worker); });
     if (options_.pin && static_cast<size_t>(options_.workers) <= cpus.size()) {
@@ -64,9 +68,12 @@ WorkerPool::WorkerPool(const WorkerPoolOptions& options) : options_(options) {
       pthread_setaffinity_np(threads_.back().native_handle(), sizeof set, &set);
     }
   }
+  (void)unfinished.release();
 }
 
-WorkerPool::~WorkerPool() {
+WorkerPool::~WorkerPool() { stop(); }
+
+void WorkerPool::stop() {
   stop_ = true;
   sequence_.fetch_add(1, std::memory_order_release);
   sequence_.notify_all();

@@ -46,6 +46,7 @@ class WorkerPool {
 
  private:
   void loop(int worker);
+  void stop();  // ends and joins the threads there are
 
   const WorkerPoolOptions options_;
   std::mutex gang_;

@@ -61,8 +61,8 @@ Result<int> check_one(const CheckArguments& arguments, const Tolerance& toleranc
   if (console.json) console.print_json(report);
   console.note("{}\n", passed ? "check passed" : "check failed");
   if (!passed) {
-    fmt::print(stderr, "stoker check: outputs of '{}' are out of tolerance\n",
-               arguments.model->path);
+    console.warn(
+        fmt::format("stoker check: outputs of '{}' are out of tolerance\n", arguments.model->path));
   }
   console.next(passed ? fmt::format("stoker bench {}", arguments.model->path)
                       : fmt::format("stoker check {} --data {} --knob reference_only=true tells a "
@@ -97,8 +97,8 @@ Result<int> check_many(const CheckArguments& arguments, const Tolerance& toleran
   }
   console.print("{} passed, {} failed, {} skipped\n", suite.passed, suite.failed, suite.skipped);
   if (suite.failed > 0) {
-    fmt::print(stderr, "stoker check: {} of {} models failed\n", suite.failed,
-               suite.failed + suite.passed);
+    console.warn(fmt::format("stoker check: {} of {} models failed\n", suite.failed,
+                             suite.failed + suite.passed));
     console.next(fmt::format("stoker check {0}/{1}/model.onnx --data {0}/{1}", arguments.suite,
                              suite.failures.front().model));
   }

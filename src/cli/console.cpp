@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
 
 namespace stoker::cli {
@@ -31,7 +32,14 @@ int exit_code(StatusCode code) {
 
 void Console::write(const std::string& text) {
   end_progress();
-  std::fwrite(text.data(), 1, text.size(), stdout);
+  errno = 0;
+  const bool whole = std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
+  if (!whole && !write_error) write_error = errno;
+}
+
+// A standard error that takes nothing must not end the command.
+void Console::say(const std::string& text) {
+  (void)!std::fwrite(text.data(), 1, text.size(), stderr);
 }
 
 void Console::progress(const BuildProgress& progress) {
@@ -39,18 +47,18 @@ void Console::progress(const BuildProgress& progress) {
   if (isatty(STDERR_FILENO)) {
     const size_t total = std::max<size_t>(progress.total, 1);
     const std::string bar(kBarCells * std::min(progress.done, total) / total, '#');
-    fmt::print(stderr, "\r\033[Kstoker {}: {:8} [{:{}}] {}/{}", command, progress.phase, bar,
-               kBarCells, progress.done, progress.total);
+    say(fmt::format("\r\033[Kstoker {}: {:8} [{:{}}] {}/{}", command, progress.phase, bar,
+                    kBarCells, progress.done, progress.total));
     std::fflush(stderr);
     line_open_ = true;
   } else if (phase_ != progress.phase) {
-    fmt::print(stderr, "stoker {}: {}\n", command, progress.phase);
+    say(fmt::format("stoker {}: {}\n", command, progress.phase));
   }
   phase_ = progress.phase;
 }
 
 void Console::end_progress() {
-  if (line_open_) fmt::print(stderr, "\r\033[K");
+  if (line_open_) say(fmt::format("\r\033[K"));
   line_open_ = false;
 }
 
@@ -59,7 +67,9 @@ int Console::fail(const Status& status) {
   std::fflush(stdout);
   std::string message = status.message();
   while (!message.empty() && message.back() == '\n') message.pop_back();
-  fmt::print(stderr, "stoker{}{}: {}\n", command.empty() ? "" : " ", command, message);
+  if (memory_limit && status.code() == StatusCode::kResourceExhausted)
+    message += fmt::format("; --limit-memory allows {} bytes in all", memory_limit);
+  say(fmt::format("stoker{}{}: {}\n", command.empty() ? "" : " ", command, message));
   if (json) {
     print_json({{"error", {{"code", status_code_name(status.code())}, {"message", message}}}});
   }

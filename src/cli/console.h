@@ -28,7 +28,9 @@ int exit_code(StatusCode code);
 class Console {
  public:
   bool json = false, quiet = false;
-  std::string command;  // "build"; empty before one is known
+  std::string command;       // "build"; empty before one is known
+  int write_error = 0;       // errno of the first write to standard output that failed
+  int64_t memory_limit = 0;  // of --limit-memory; 0: none
 
   // The answer of a command: printed unless --json replaces it.
   template <class... Args>
@@ -42,6 +44,8 @@ class Console {
   }
   // The last line: what to do next.
   void next(const std::string& text) { note("next: {}\n", text); }
+  // Beside the answer, always: what failed.
+  void warn(const std::string& text) { say(text); }
   void print_json(const Json& document) { write(json_text(document) + "\n"); }
   static std::string json_text(const Json& document) {
     return document.dump(2, ' ', false, Json::error_handler_t::replace);
@@ -56,6 +60,7 @@ class Console {
 
  private:
   void write(const std::string& text);
+  static void say(const std::string& text);
   std::string phase_;
   bool line_open_ = false;
 };

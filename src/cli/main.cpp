@@ -5,12 +5,15 @@
 #include <algorithm>
 #include <map>
 #include <new>
+#include <optional>
+#include <system_error>
 
 #include "api/doctor.h"
 #include "base/knobs.h"
 #include "base/log.h"
 #include "base/status.h"
 #include "cli/command.h"
+#include "cli/guard.h"
 
 namespace stoker::cli {
 namespace {
@@ -108,7 +111,18 @@ Status usage_error(const CLI::App& app, const CLI::ParseError& fault, const std:
     }
     return invalid_argument("unexpected argument '{}'; {}", word, help);
   }
-  return invalid_argument("{}; {}", fault.what(), help);
+  std::string what = fault.what();
+  // CLI11 says "Could not convert: --threads = many".
+  constexpr std::string_view kConversion = "Could not convert: ";
+  if (what.rfind(kConversion, 0) == 0) {
+    what.erase(0, kConversion.size());
+    if (const size_t equals = what.find(" = "); equals != std::string::npos)
+      what.replace(equals, 3, ": expected a whole number in range, found ");
+  }
+  // "--output: 1 required TEXT missing".
+  if (const size_t at = what.find(": 1 required "); at != std::string::npos)
+    what.replace(at, std::string::npos, " needs a value");
+  return invalid_argument("{}; {}", what, help);
 }
 
 int run_action(const Action& action, Console& console) {
@@ -121,6 +135,10 @@ int run_action(const Action& action, Console& console) {
     return console.fail(
         error(StatusCode::kResourceExhausted,
               "out of memory; close other programs or use a smaller model or shape"));
+  } catch (const std::system_error& fault) {  // threads and files
+    return console.fail(error(StatusCode::kResourceExhausted,
+                              "the system refuses: {}; use fewer --threads or raise its limits",
+                              fault.what()));
   } catch (const std::exception& fault) {
     return console.fail(
         internal_error("{} (a defect of Stoker: please report the command)", fault.what()));
@@ -143,22 +161,29 @@ std::vector<std::string> words_of(int count, char** values) {
   return words;
 }
 
-int run_program(int count, char** values) {
+void add_common_options(CLI::App& sub, Console& console, std::string& memory) {
+  if (!sub.get_option_no_throw("--json")) {
+    sub.add_flag("--json", console.json, "the answer as one JSON document on standard output");
+  }
+  sub.add_flag("--quiet", console.quiet, "no progress and no hints");
+  sub.add_option("--limit-memory", memory,
+                 "the most memory to hold, such as 512M or 2G; needing more is an error")
+      ->type_name("SIZE");
+}
+
+int run_program(int count, char** values, Console& console) {
   const std::vector<std::string> words = words_of(count, values);
-  Console console;
   console.json = std::find(words.begin(), words.end(), "--json") != words.end();
   if (Status status = check_command(words); !status) return console.fail(status);
   CLI::App app("Stoker compiles trained networks into fast engines and runs them.", "stoker");
   app.set_version_flag("--version", std::string("stoker ") + library_version());
   app.require_subcommand(1);
   std::map<std::string, Action> actions;
+  std::string memory;
   for (const Command& command : kCommands) {
     CLI::App* sub = app.add_subcommand(command.name, command.summary);
     actions[command.name] = command.add(*sub);
-    if (!sub->get_option_no_throw("--json")) {
-      sub->add_flag("--json", console.json, "the answer as one JSON document on standard output");
-    }
-    sub->add_flag("--quiet", console.quiet, "no progress and no hints");
+    add_common_options(*sub, console, memory);
   }
   if (actions.count(words.front())) console.command = words.front();
   try {
@@ -171,10 +196,22 @@ int run_program(int count, char** values) {
     return console.fail(usage_error(app, fault, console.command));
   }
   if (Status status = apply_environment(); !status) return console.fail(status);
+  if (!memory.empty()) {
+    const auto most = limit_memory(memory);
+    if (!most) return console.fail(most.status());
+    console.memory_limit = *most;
+  }
   return run_action(actions[console.command], console);
 }
 
 }  // namespace
 }  // namespace stoker::cli
 
-int main(int count, char** values) { return stoker::cli::run_program(count, values); }
+int main(int count, char** values) {
+  stoker::cli::guard_program();
+  stoker::cli::Console console;
+  const int code = stoker::cli::run_program(count, values, console);
+  const stoker::Status written = stoker::cli::flush_output(console.write_error);
+  // An answer that nobody got is no success; a failure has said its own reason.
+  return written.is_ok() || code != stoker::cli::kDone ? code : console.fail(written);
+}

@@ -153,8 +153,11 @@ Result<ValueMap> parse_inputs(const InputOptions& options, const std::vector<Ten
     const auto& [position, value] = part;
     const TensorInfo& info = infos[position];
     if (inputs.count(info.name)) return invalid_argument("--input {}: given twice", info.name);
-    auto read = value.rfind(kRandom, 0) == 0 ? random_value(value, info, shapes[position])
-                : is_media_file(value) && file_exists(value)
+    if (value.rfind(kRandom, 0) == 0) {
+      STOKER_ASSIGN(inputs[info.name], random_value(value, info, shapes[position]));
+      continue;
+    }
+    auto read = is_media_file(value) && file_exists(value)
                     ? media_value(value, info, shapes[position], shaped.count(info.name) != 0,
                                   options.preprocess, console)
                     : load_value(value, info.kind);

@@ -68,8 +68,7 @@ class Binder {
       // Strings have no place in an arena: a step would take raw bytes for string objects.
       if (tensor.dtype == DType::kString)
         return unsupported("tensor '{}' holds strings", tensor.name);
-      STOKER_ASSIGN(bound.desc, bind_tensor_desc(contents_, tensor, bound_->symbols));
-      STOKER_ASSIGN(bound.bytes, byte_size(bound.desc.dtype, stored_count(bound.desc)));
+      STOKER_TRY(bind_size(tensor, bound).at("tensor '" + tensor.name + "'"));
       if (tensor.alias_of >= 0) {
         const BoundTensor& root = bound_->tensors[static_cast<size_t>(tensor.alias_of)];
         if (root.bytes != bound.bytes) {
@@ -89,6 +88,17 @@ class Binder {
       if (root >= 0) bound_->tensors[i].index = bound_->tensors[static_cast<size_t>(root)].index;
     }
     return Status::ok();
+  }
+
+  Status bind_size(const PlanTensor& tensor, BoundTensor& bound) {
+    STOKER_ASSIGN(bound.desc, bind_tensor_desc(contents_, tensor, bound_->symbols));
+    STOKER_ASSIGN(bound.bytes, byte_size(bound.desc.dtype, stored_count(bound.desc)));
+    // Kernels prepare tables as long as an axis: too large a tensor must not get so far.
+    if (memory_may_hold(bound.bytes)) return Status::ok();
+    return error(
+        StatusCode::kResourceExhausted,
+        "{}{} takes {} bytes, more than this machine or its limits allow: use smaller sizes",
+        dtype_name(bound.desc.dtype), shape_text(bound.desc.dims), bound.bytes);
   }
 
   static BoundTensor::Storage storage_of(PlanTensor::Kind kind) {

@@ -15,6 +15,10 @@ Status check_shape(const char* kind, const std::string& name, const Dims& dims, 
     if (dims[d].is_const() && dims[d].value() == shape[d]) continue;
     STOKER_ASSIGN(const int64_t expected, dims[d].evaluate(symbols));
     if (expected == shape[d]) continue;
+    if (dims[d].is_const()) {
+      return invalid_argument("{} '{}' has shape {}, expected {}: dim {} is {}, expected {}", kind,
+                              name, shape_text(shape), dims_text(dims), d, shape[d], expected);
+    }
     return invalid_argument("{} '{}' has shape {}, expected {} with {} = {}", kind, name,
                             shape_text(shape), dims_text(dims), dims[d].text(), expected);
   }

@@ -82,7 +82,9 @@ Result<Decisions> parse_decisions(const std::string& text) {
     }
     return decisions;
   } catch (const json::exception& e) {
-    return invalid_model("decisions: {}", e.what());
+    return invalid_model(
+        "decisions: expected the JSON that --save-decisions writes, found something else: {}",
+        e.what());
   }
 }
 

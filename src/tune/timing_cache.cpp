@@ -20,6 +20,8 @@ struct Closer {
 using Database = std::unique_ptr<sqlite3, Closer>;
 using Statement = std::unique_ptr<sqlite3_stmt, Closer>;
 
+constexpr int kMaxTextBytes = 1 << 20;
+
 constexpr const char* kSchema =
     "create table if not exists timing(desc text, tactic text, version int, config text, machine "
     "text, threads int,"
@@ -33,6 +35,12 @@ Database open_database(const std::string& path) {
   Database db(raw);
   if (code != SQLITE_OK) return nullptr;
   sqlite3_busy_timeout(db.get(), 2000);
+  // The file may come from anybody: what its schema brings to be computed (a view without an end in
+  // place of the table, a trigger) is left alone, and no text is longer than samples can be.
+  for (const int setting : {SQLITE_DBCONFIG_ENABLE_VIEW, SQLITE_DBCONFIG_ENABLE_TRIGGER,
+                            SQLITE_DBCONFIG_TRUSTED_SCHEMA})
+    sqlite3_db_config(db.get(), setting, 0, nullptr);
+  sqlite3_limit(db.get(), SQLITE_LIMIT_LENGTH, kMaxTextBytes);
   if (sqlite3_exec(db.get(), kSchema, nullptr, nullptr, nullptr) != SQLITE_OK) return nullptr;
   return db;
 }
@@ -61,15 +69,16 @@ Result<std::unique_ptr<TimingCache>> TimingCache::open(const std::string& path,
   cache->machine_ = machine;
   if (path.empty()) return cache;
   Database db = open_database(path);
-  if (!db) {
+  Statement rows =
+      db ? prepare(db.get(),
+                   "select desc, tactic, version, config, threads, samples from timing where "
+                   "machine = ?")
+         : nullptr;
+  if (!rows) {
     log_warn("timing cache {} cannot be read: tactics are timed anew", path);
     cache->path_.clear();
     return cache;
   }
-  Statement rows = prepare(
-      db.get(),
-      "select desc, tactic, version, config, threads, samples from timing where machine = ?");
-  if (!rows) return cache;
   bind_text(rows.get(), 1, machine);
   while (sqlite3_step(rows.get()) == SQLITE_ROW) {
     TimingKey key{column(rows.get(), 0), column(rows.get(), 1), column(rows.get(), 3),

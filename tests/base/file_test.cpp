@@ -150,6 +150,21 @@ TEST(File, FullDiskLeavesTheOldFile) {
   EXPECT_EQ(entries(folder), 1) << "a temporary file was left behind";
 }
 
+// What a signal handler calls: only files that are not done yet disappear.
+TEST(File, UnfinishedFilesCanBeRemoved) {
+  const test::TemporaryFolder folder;
+  auto open = OutputFile::create(folder.file("open"));
+  auto done = OutputFile::create(folder.file("done"));
+  ASSERT_TRUE(open.is_ok() && done.is_ok());
+  ASSERT_TRUE(open->write(bytes_of("half")).is_ok());
+  ASSERT_TRUE(done->write(bytes_of("whole")).is_ok());
+  ASSERT_TRUE(done->commit().is_ok());
+  EXPECT_EQ(entries(folder), 2);
+  remove_unfinished_files();
+  EXPECT_EQ(entries(folder), 1);
+  EXPECT_EQ(content(folder.file("done")), "whole");
+}
+
 TEST(HashStream, EqualsTheHashesOfWholes) {
   std::string text;
   for (int i = 0; i < 5000; ++i) text += static_cast<char>(i * 31);

@@ -323,7 +323,7 @@ TEST(Import, WrongFilesSayWhatTheyAre) {
             "Git LFS");
   expect_in(failure(import_text(std::string("<!DOCTYPE html>"))), "HTML");
   expect_in(failure(import_onnx_file("/nonexistent/model.onnx")), "cannot open");
-  expect_in(failure(import_onnx_file("/")), "not a regular file");
+  expect_in(failure(import_onnx_file("/")), "expected a regular file");
   ImportOptions options;
   options.limits.max_file_bytes = 10;
   EXPECT_EQ(import_text(relu_model(), options).status().code(), StatusCode::kResourceExhausted);

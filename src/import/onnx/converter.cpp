@@ -43,11 +43,14 @@ std::vector<const onnx::NodeProto*> pointers(const Nodes& nodes) {
 
 void Converter::problem(StatusCode code, std::string text) {
   only_unsupported_ = only_unsupported_ && code == StatusCode::kUnsupported;
+  if (code == StatusCode::kResourceExhausted && exhausted_.empty()) exhausted_ = text;
   if (++problem_count_ <= kShownProblems) problems_.push_back(std::move(text));
 }
 
 Status Converter::problems_status() const {
   if (problem_count_ == 0) return Status::ok();
+  // Without memory the model may be right: what else went wrong says nothing about it.
+  if (!exhausted_.empty()) return Status(StatusCode::kResourceExhausted, exhausted_);
   std::string text = problem_count_ == 1 ? "" : fmt::format("{} problems:", problem_count_);
   for (const std::string& line : problems_) text += (text.empty() ? "" : "\n  ") + line;
   if (problem_count_ > kShownProblems) {

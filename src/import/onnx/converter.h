@@ -120,6 +120,7 @@ class Converter {
   std::map<std::string, std::string> symbols_;  // dim_param -> symbol
   std::map<std::string, Dim> replacements_;     // symbol -> what an input override makes of it
   std::vector<std::string> problems_;
+  std::string exhausted_;  // the first problem that is want of memory
   size_t problem_count_ = 0;
   bool only_unsupported_ = true;
   std::vector<std::string> warnings_;

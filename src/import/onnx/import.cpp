@@ -38,12 +38,15 @@ std::string looks_like(std::string_view head) {
   return "";
 }
 
-Status not_onnx(int64_t position, int64_t size, std::string_view head) {
+Status not_onnx(int64_t position, int64_t size, std::string_view head, int64_t max_nesting) {
   const std::string hint = looks_like(head);
   return invalid_model(
       "not an ONNX file or truncated: expected a serialized ModelProto, found {} "
       "({} bytes, of which {} could be read); check the download",
-      hint.empty() ? "bytes that do not parse" : hint, size, position);
+      hint.empty()
+          ? fmt::format("bytes that do not parse, or sub-graphs deeper than {}", max_nesting)
+          : hint,
+      size, position);
 }
 
 Result<ImportedModel> parse_and_convert(google::protobuf::io::ZeroCopyInputStream& stream,
@@ -56,7 +59,7 @@ Result<ImportedModel> parse_and_convert(google::protobuf::io::ZeroCopyInputStrea
     const int64_t levels = std::clamp<int64_t>(options.limits.max_nesting, 1, 1000) * 3 + 16;
     coded.SetRecursionLimit(static_cast<int>(levels));
     if (size == 0 || !model.ParseFromCodedStream(&coded) || !coded.ConsumedEntireMessage()) {
-      return not_onnx(coded.CurrentPosition(), size, head);
+      return not_onnx(coded.CurrentPosition(), size, head, options.limits.max_nesting);
     }
   }
   if (!model.has_graph()) {
@@ -105,14 +108,17 @@ Result<ImportedModel> import_file(const std::string& path, const ImportOptions& 
     return Status(errno == ENOENT ? StatusCode::kNotFound : StatusCode::kInvalidArgument,
                   fmt::format("cannot open the file: {}", std::strerror(errno)));
   }
-  if (!S_ISREG(info.st_mode)) return invalid_argument("not a regular file");
+  if (!S_ISREG(info.st_mode)) {
+    return invalid_argument("it is {}, expected a regular file",
+                            S_ISDIR(info.st_mode) ? "a folder" : "a device or pipe");
+  }
   const int64_t limit = std::min<int64_t>(options.limits.max_file_bytes, INT32_MAX);
   if (info.st_size > limit) return too_large(info.st_size, limit);
   char head[32];
   const ssize_t got = ::pread(file.value(), head, sizeof head, 0);
   google::protobuf::io::FileInputStream stream(file.value());
   std::string folder = std::filesystem::path(path).parent_path().string();
-  if (folder.empty()) folder = ".";
+  if (folder.empty()) folder.assign(1, '.');
   return parse_and_convert(stream, info.st_size,
                            {head, static_cast<size_t>(std::max<ssize_t>(got, 0))}, folder, options);
 }

@@ -82,6 +82,13 @@ Result<Attribute> convert(const onnx::AttributeProto& attribute, Converter& conv
   }
 }
 
+std::string known_attributes(const Op& op) {
+  std::string names;
+  for (const AttributeDef& def : op.attributes)
+    names += (names.empty() ? "expected one of " : ", ") + std::string(def.name);
+  return names.empty() ? "it takes none" : names;
+}
+
 }  // namespace
 
 NodeImporter::NodeImporter(Converter& converter, Scope& scope, const onnx::NodeProto& proto,
@@ -200,7 +207,8 @@ Status NodeImporter::adapt(const Op& op, Attributes& attributes) const {
     if (def == op.attributes.end()) {
       if (open) continue;
       if (!is_neutral(name, value)) {
-        return unsupported("attribute '{}' at this value is not supported by op {}", name, op.name);
+        return unsupported("unknown attribute '{}' (or a value of it that op {} does not take); {}",
+                           name, op.name, known_attributes(op));
       }
       attributes.erase(name);
       continue;
@@ -233,8 +241,11 @@ Result<Node*> NodeImporter::emit(const std::string& op_name, std::vector<Value*>
   }
   const int inputs_given = static_cast<int>(inputs.size());
   if (inputs_given < op->min_inputs || (op->max_inputs >= 0 && inputs_given > op->max_inputs)) {
-    return invalid_model("expected {} to {} inputs, found {}", op->min_inputs,
-                         op->max_inputs < 0 ? "any number of" : std::to_string(op->max_inputs),
+    const std::string expected = op->max_inputs < 0 ? fmt::format("{} or more", op->min_inputs)
+                                 : op->min_inputs == op->max_inputs
+                                     ? std::to_string(op->min_inputs)
+                                     : fmt::format("{} to {}", op->min_inputs, op->max_inputs);
+    return invalid_model("expected {} input{}, found {}", expected, expected == "1" ? "" : "s",
                          inputs_given);
   }
   STOKER_TRY(adapt(*op, attributes));

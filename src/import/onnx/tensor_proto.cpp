@@ -7,8 +7,8 @@
 #include <array>
 #include <charconv>
 #include <cstring>
-#include <fstream>
 
+#include "base/file.h"
 #include "base/status.h"
 #include "import/onnx/external_data.h"
 #include "onnx/onnx-data.pb.h"
@@ -209,7 +209,8 @@ Result<Tensor> tensor_from_sparse(const onnx::SparseTensorProto& proto,
       if (inside) position = position * shape[static_cast<size_t>(axis)] + at;
     }
     if (!inside) {
-      return invalid_model("sparse tensor: index {} lies outside {}", i, shape_text(shape));
+      return invalid_model("sparse tensor: the index of element {} lies outside {}", i,
+                           shape_text(shape));
     }
     std::memcpy(static_cast<char*>(dense.data()) + position * size,
                 static_cast<const char*>(values.data()) + i * size, static_cast<size_t>(size));
@@ -267,11 +268,8 @@ Result<AnyValue> parse_value(const std::string& bytes, const char* what, std::st
 }  // namespace
 
 Result<AnyValue> read_value_proto_file(const std::string& path, ProtoKind kind, std::string* name) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) {
-    return Status(StatusCode::kNotFound, fmt::format("cannot open '{}'", path));
-  }
-  const std::string bytes((std::istreambuf_iterator<char>(file)), {});
+  STOKER_ASSIGN(const Tensor file, read_file(path, INT32_MAX));  // protobuf's own limit
+  const std::string bytes(static_cast<const char*>(file.data()), static_cast<size_t>(file.bytes()));
   const auto parse = [&]() -> Result<AnyValue> {
     switch (kind) {
       case ProtoKind::kSequence:
