@@ -86,6 +86,35 @@ TEST(ImportedSizes, WhatRoundsInFloatingPointStaysOpen) {
   EXPECT_NE(symbols[0], "H");
 }
 
+// The anchors of a detector: 0, 1, ... of a size that was cast to float.
+TEST(ImportedSizes, RangesOfFloatsFollowSizes) {
+  for (const float delta : {1.0f, 2.0f, 0.5f}) {
+    ModelText model(17);
+    model.input("x", {"N", "5"});
+    model.node("Shape", {"x"}, {"s"});
+    model.initializer<int64_t>("first", {}, {0});
+    model.node("Gather", {"s", "first"}, {"n"});
+    model.node("Cast", {"n"}, {"f"}).set("to", int64_t{kFloat});
+    model.initializer<float>("start", {}, {0.0f});
+    model.initializer<float>("delta", {}, {delta});
+    model.node("Range", {"start", "f", "delta"}, {"y"});
+    model.output("y");
+    const auto imported = import_text(model);
+    ASSERT_TRUE(imported.is_ok()) << imported.status().message();
+    const std::string type = output_type(imported);
+    EXPECT_EQ(type == "f32[N]" || type == "f32[ceil_div(N,2)]", delta >= 1) << type;
+    for (const int64_t n : {0, 1, 7}) {
+      const Tensor x = Tensor::from<float>({n, 5}, std::vector<float>(static_cast<size_t>(n * 5)));
+      const auto outputs = evaluate(*imported->graph, {{"x", x}});
+      ASSERT_TRUE(outputs.is_ok()) << outputs.status().message();
+      const auto values = (*outputs)[0].values<float>();
+      ASSERT_EQ(values.size(), std::ceil(static_cast<float>(n) / delta));
+      for (size_t i = 0; i < values.size(); ++i)
+        EXPECT_EQ(values[i], static_cast<float>(i) * delta);
+    }
+  }
+}
+
 TEST(ImportedSizes, TheDetourComputesTheSameNumbers) {
   ModelText model(17);
   model.input("x", {"N", "5"});

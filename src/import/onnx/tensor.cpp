@@ -1,9 +1,12 @@
 // Shapes, data movement, indexing, constants, casts.
 // SPDX-License-Identifier: Apache-2.0
+#include <cmath>
+
 #include "base/status.h"
-#include "import/onnx/node_importer.h"
+#include "import/onnx/composer.h"
 #include "import/onnx/op_table.h"
 #include "import/onnx/shape_arithmetic.h"
+#include "ir/constants.h"
 #include "onnx/onnx-ml.pb.h"
 
 namespace stoker {
@@ -79,6 +82,35 @@ Status import_pad(NodeImporter& node) {
                 node.scalar_like(node.input(0)->type.dtype, node.get_float("value", 0), "value"));
   return node.finish("pad", {node.input(0), pads, fill},
                      {{"mode", node.get_string("mode", "constant")}});
+}
+
+// The i64 that a float bound of a range was cast from, or that a constant equals; null: neither.
+Value* integer_bound(Composer& c, const Value* bound) {
+  constexpr double kExact = 1 << 24;  // integers up to here hold in f32
+  if (const auto number = scalar_constant(bound)) {
+    if (std::fabs(*number) > kExact || *number != std::floor(*number)) return nullptr;
+    return c.scalar(DType::kI64, *number, "bound");
+  }
+  const Node* cast = bound ? bound->producer : nullptr;
+  if (!cast || !cast->is("cast") || !cast->inputs[0]->elements) return nullptr;
+  return c.cast(cast->inputs[0], DType::kI64);
+}
+
+// Sizes that exporters cast to float, as for the anchors of a detector: a range of integers, whose
+// length follows from the sizes, cast afterwards. The same numbers while they stay below 2^24.
+Status import_range(NodeImporter& node) {
+  const DType dtype = node.has_input(0) ? node.input(0)->type.dtype : DType::kInvalid;
+  const bool floats = dtype == DType::kF32 || dtype == DType::kF64;
+  if (!floats || !node.has_input(1) || !node.has_input(2)) return import_same(node);
+  const bool sized = node.input(0)->producer || node.input(1)->producer;
+  if (!sized || !scalar_constant(node.input(2))) return import_same(node);
+  Composer c(node);
+  std::vector<Value*> bounds;
+  for (size_t i = 0; i < 3; ++i) {
+    bounds.push_back(integer_bound(c, node.input(i)));
+    if (!bounds.back()) return import_same(node);
+  }
+  return c.finish(c.cast(c.op("range", std::move(bounds)), dtype));
 }
 
 Status import_topk(NodeImporter& node) {
@@ -199,7 +231,7 @@ constexpr OnnxOp kOps[] = {
     {"", "NonZero", import_same},
     {"", "OneHot", import_same},
     {"", "Pad", import_pad},
-    {"", "Range", import_same},
+    {"", "Range", import_range},
     {"", "RegexFullMatch", import_same},
     {"", "Reshape", import_reshape},
     {"", "ReverseSequence", import_same},
