@@ -77,9 +77,10 @@ def engines(seeds, stoker):
         for name, model in [("dynamic", at("dynamic.onnx")), *models]:
             if not os.path.exists(model):
                 continue
+            more = ["--refittable"] if len(name) % 2 else []
             made = subprocess.run(
-                [stoker, "build", model, "-o", at("e.engine"), "--dump-after", "dce", "--json",
-                 "--save-decisions", at("d.json"), "--knob", "timing_rounds=1",
+                [stoker, "build", model, "-o", at("e.engine"), *more, "--json", "--dump-after",
+                 "dce", "--save-decisions", at("d.json"), "--knob", "timing_rounds=1",
                  "--knob", "timing_cache=" + at("t.sqlite")], capture_output=True, check=False)
             if made.returncode:
                 continue

@@ -29,7 +29,8 @@ enum class Outcome {
 // faults.
 Result<Tensor> guarded_tensor(DType dtype, const Shape& shape);
 
-// Reads, verifies, describes, loads, binds at small sizes and runs the engine. Inputs and outputs
+// Reads, verifies and describes the engine, refits it, and at two ISA levels loads it, binds it at
+// small sizes and runs it; the outcome is that of this machine's own level. Inputs and outputs
 // are guarded tensors: a step that leaves them behind their end kills the process.
 Outcome exercise_engine(const std::string& path);
 

@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 import numpy
@@ -207,6 +208,21 @@ class Signals(Base):
                         os.remove(os.path.join(self.folder, name))
                 self.assertEqual(self.files(), before)
 
+    def test_signal_while_a_file_is_written(self):
+        with tempfile.TemporaryDirectory() as folder:
+            zoo = subprocess.Popen([STOKER, "zoo", "distilbert", "-o", "large.onnx"], cwd=folder,
+                                   stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+            while not self.files(folder) and zoo.poll() is None:
+                time.sleep(0.002)
+            caught = self.files(folder)
+            zoo.send_signal(signal.SIGTERM)
+            message = zoo.stderr.read()
+            zoo.stderr.close()
+            self.assertEqual(zoo.wait(20), -signal.SIGTERM)
+            self.assertRegex(" ".join(caught), r"^large\.onnx\.tmp-\d+-\d+$")
+            self.assertIn("unfinished files were removed", message)
+            self.assertEqual(self.files(folder), [])
+
     def test_ignored_signals_stay_ignored(self):
         def ignore():
             signal.signal(signal.SIGHUP, signal.SIG_IGN)
@@ -231,6 +247,11 @@ class Memory(Base):
         self.expect(OK, run(["build", "lenet.onnx", "-o", "x.engine", "--limit-memory", "256M",
                              "--threads", "2"], self.folder))
         os.remove(os.path.join(self.folder, "x.engine"))
+
+    def test_threads_that_find_no_room(self):
+        result = run(["run", "lenet.engine", "--threads", "256", "--limit-memory", "64M"],
+                     self.folder)
+        self.expect(RESOURCES, result, "--limit-memory allows 67108864 bytes")
 
     def test_every_limit_ends_well(self):
         """Where the memory ends changes with the limit: always success or the message."""

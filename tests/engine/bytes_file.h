@@ -9,7 +9,7 @@
 #include <cstdlib>
 #include <string>
 
-namespace stoker::fuzz {
+namespace stoker::test {
 
 class BytesFile {
  public:
@@ -25,4 +25,4 @@ class BytesFile {
   int descriptor_;
 };
 
-}  // namespace stoker::fuzz
+}  // namespace stoker::test
