@@ -1,6 +1,8 @@
 // How imported models' sizes come out: the idioms in which exporters compute shapes, declared types
 // that the nodes contradict, and initializers that a caller might want to replace.
 // SPDX-License-Identifier: Apache-2.0
+#include <cmath>
+
 #include "tests/import/onnx_builder.h"
 
 namespace stoker::test {
