@@ -249,24 +249,66 @@ Result<Tensor> read_npy(const std::string& path) {
   return tensor;
 }
 
-bool npy_supports(DType dtype) {
-  return std::any_of(std::begin(kCodes), std::end(kCodes),
-                     [&](const DtypeCode& entry) { return entry.dtype == dtype; });
+namespace {
+
+// The characters of UTF-8 text; what is no such text becomes U+FFFD.
+std::u32string characters(const std::string& text) {
+  std::u32string out;
+  for (size_t i = 0; i < text.size();) {
+    const auto lead = static_cast<unsigned char>(text[i]);
+    const size_t length = lead < 0x80 ? 1 : lead < 0xc0 ? 0 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
+    char32_t code = length == 1 ? lead : lead & (0x7fu >> length);
+    bool fine = length > 0 && i + length <= text.size() && lead < 0xf8;
+    for (size_t k = 1; fine && k < length; ++k) {
+      const auto next = static_cast<unsigned char>(text[i + k]);
+      fine = (next & 0xc0) == 0x80;
+      code = (code << 6) | (next & 0x3fu);
+    }
+    out += fine ? code : U'\uFFFD';
+    i += fine ? length : 1;
+  }
+  return out;
 }
 
+// Strings as numpy's fixed-width UTF-32; `width` becomes the longest one's length.
+Result<Tensor> wide_strings(const Tensor& tensor, size_t& width) {
+  std::vector<std::u32string> texts;
+  width = 1;
+  for (const std::string& text : tensor.strings()) {
+    texts.push_back(characters(text));
+    width = std::max(width, texts.back().size());
+  }
+  STOKER_ASSIGN(Tensor wide, Tensor::allocate(DType::kU32, {static_cast<int64_t>(texts.size()),
+                                                            static_cast<int64_t>(width)}));
+  uint32_t* to = wide.values<uint32_t>().data();
+  for (size_t i = 0; i < texts.size(); ++i)
+    std::copy(texts[i].begin(), texts[i].end(), to + i * width);
+  return wide;
+}
+
+}  // namespace
+
 Status write_npy(const std::string& path, const Tensor& tensor) {
+  Tensor elements = tensor;
+  std::string code;
   const auto known =
       std::find_if(std::begin(kCodes), std::end(kCodes),
                    [&](const DtypeCode& entry) { return entry.dtype == tensor.dtype(); });
-  if (known == std::end(kCodes)) {
+  if (tensor.dtype() == DType::kString) {
+    size_t width = 0;
+    STOKER_ASSIGN(elements, wide_strings(tensor, width));
+    code = fmt::format("<U{}", width);
+  } else if (known == std::end(kCodes)) {
     return unsupported("'{}': .npy has no dtype for {}", path, dtype_name(tensor.dtype()));
+  } else {
+    code = (dtype_bits(tensor.dtype()) > 8 ? "<" : "|") + std::string(known->code);
   }
   std::string shape;
   for (const int64_t extent : tensor.shape()) shape += fmt::format("{}, ", extent);
   if (tensor.rank() > 1) shape.resize(shape.size() - 2);
   if (tensor.rank() == 1) shape.pop_back();  // "(3,)"
-  std::string header = fmt::format("{{'descr': '{}{}', 'fortran_order': False, 'shape': ({}), }}",
-                                   dtype_bits(tensor.dtype()) > 8 ? '<' : '|', known->code, shape);
+  std::string header =
+      fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}), }}", code, shape);
   // numpy aligns the elements to 64 bytes; magic, version and length take 10.
   header.append(64 - (10 + header.size() + 1) % 64, ' ');
   header += '\n';
@@ -278,7 +320,7 @@ Status write_npy(const std::string& path, const Tensor& tensor) {
   head += header;
   const std::span<const std::byte> pieces[] = {
       std::as_bytes(std::span(head)),
-      {static_cast<const std::byte*>(tensor.data()), static_cast<size_t>(tensor.bytes())}};
+      {static_cast<const std::byte*>(elements.data()), static_cast<size_t>(elements.bytes())}};
   return write_file_atomic(path, pieces);
 }
 

@@ -16,9 +16,9 @@ namespace stoker {
 Result<Tensor> read_npy(const std::string& path);
 Result<Tensor> parse_npy(std::span<const std::byte> bytes);
 
-// Whether numpy has this dtype: f64 f32 f16, i64..i8, u64..u8, bool, c64, c128.
-bool npy_supports(DType dtype);
-// Whoever opens `path` sees the old file or the whole new one.
+// dtypes that numpy has: f64 f32 f16, i64..i8, u64..u8, bool, c64, c128, and strings as UTF-32 of a
+// fixed width (what is no UTF-8 becomes U+FFFD). Whoever opens `path` sees the old file or the
+// whole new one.
 Status write_npy(const std::string& path, const Tensor& tensor);
 
 }  // namespace stoker

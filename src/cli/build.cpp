@@ -58,6 +58,7 @@ Result<int> run_build(const BuildArguments& arguments, Console& console) {
   }
   report["digest"] = digest;
   report["build_s"] = *opened.build_seconds;
+  report["certificate"] = Json::parse(opened.engine.describe(true, false))["certificate"];
   if (!model.save_decisions.empty()) {
     const std::string text = decisions(opened.engine);
     STOKER_TRY(write_file_atomic(model.save_decisions, std::as_bytes(std::span(text))));

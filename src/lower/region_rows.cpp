@@ -103,7 +103,10 @@ Status emit_rms_normalization(Builder& b, const Node& node) {
   return Status::ok();
 }
 
-template <RegionOp op>
+// What a reduction does to each element before, and to the result.
+enum class Around : uint8_t { kNothing, kSquare, kAbs, kSquareAndRoot };
+
+template <RegionOp op, Around around = Around::kNothing>
 Status emit_reduce(Builder& b, const Node& node) {
   const DType dtype = out_dtype(node);
   STOKER_TRY(require_compute(dtype));
@@ -120,24 +123,31 @@ Status emit_reduce(Builder& b, const Node& node) {
     for (int64_t d = 0; d < node.inputs[0]->type.rank(); ++d) axes.push_back(d);
   }
   if (op == RegionOp::kReduceMean && !is_float(dtype)) return unsupported("integer means");
-  STOKER_ASSIGN(const int x, b.of(node.inputs[0]));
-  if (axes.empty()) {  // a scalar is its own sum, mean, product and extreme
-    b.define(node.outputs[0], x);
-    return Status::ok();
+  constexpr bool squares = around == Around::kSquare || around == Around::kSquareAndRoot;
+  if (around == Around::kSquareAndRoot && !is_float(dtype)) return unsupported("integer roots");
+  STOKER_ASSIGN(int x, b.of(node.inputs[0]));
+  if (squares) x = b.emit(RegionOp::kMul, dtype, x, x);
+  if (around == Around::kAbs) x = b.emit(RegionOp::kAbs, dtype, x);
+  if (!axes.empty()) {  // a scalar is its own sum, mean, product and extreme
+    STOKER_TRY(b.reduce_over(axes));
+    x = b.emit(op, dtype, x);
   }
-  STOKER_TRY(b.reduce_over(axes));
-  b.define(node.outputs[0], b.emit(op, dtype, x));
+  if (around == Around::kSquareAndRoot) x = b.emit(RegionOp::kSqrt, dtype, x);
+  b.define(node.outputs[0], x);
   return Status::ok();
 }
 
 constexpr RegionRule kRules[] = {
     {"layer_normalization", emit_layer_normalization},
     {"log_softmax", emit_log_softmax},
+    {"reduce_l1", emit_reduce<RegionOp::kReduceSum, Around::kAbs>},
+    {"reduce_l2", emit_reduce<RegionOp::kReduceSum, Around::kSquareAndRoot>},
     {"reduce_max", emit_reduce<RegionOp::kReduceMax>},
     {"reduce_mean", emit_reduce<RegionOp::kReduceMean>},
     {"reduce_min", emit_reduce<RegionOp::kReduceMin>},
     {"reduce_prod", emit_reduce<RegionOp::kReduceProd>},
     {"reduce_sum", emit_reduce<RegionOp::kReduceSum>},
+    {"reduce_sum_square", emit_reduce<RegionOp::kReduceSum, Around::kSquare>},
     {"rms_normalization", emit_rms_normalization},
     {"softmax", emit_softmax},
 };
