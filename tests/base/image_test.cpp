@@ -107,6 +107,19 @@ TEST(Anymaps, WhatIsMissingIsAnError) {
   EXPECT_EQ(huge.status().code(), StatusCode::kResourceExhausted) << huge.status().message();
 }
 
+// Found by fuzz/image.cpp: 2 GiB were asked for what the second chunk says it holds.
+TEST(ImageBytes, PngChunksEndWithTheFile) {
+  std::vector<uint8_t> bytes{0x89, 'P', 'N', 'G', '\r', '\n', 0x1a, '\n'};
+  const auto add = [&](std::initializer_list<uint8_t> more) { bytes.insert(bytes.end(), more); };
+  add({0, 0, 0, 13, 'I', 'H', 'D', 'R', 0, 0, 0, 8, 0, 0, 0, 8, 8, 4, 0, 0, 0});
+  add({0, 0, 0, 0});  // its checksum, which is not looked at
+  add({0x40, 0, 0, 0, 'I', 'D', 'A', 'T', 1, 2, 3, 4});
+  const auto image = decode_image(bytes);
+  ASSERT_FALSE(image.is_ok());
+  EXPECT_EQ(image.status().message(),
+            "PNG image: a chunk of 1073741824 bytes where the file has 4 more; copy it again");
+}
+
 TEST(ImageBytes, UnknownOnesAreNamed) {
   const auto image = decode_text("GIF89a");
   ASSERT_FALSE(image.is_ok());
