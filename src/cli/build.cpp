@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "base/file.h"
+#include "base/log.h"
 #include "base/status.h"
 #include "cli/command.h"
 #include "cli/model_options.h"
@@ -59,6 +60,14 @@ Result<int> run_build(const BuildArguments& arguments, Console& console) {
   report["digest"] = digest;
   report["build_s"] = *opened.build_seconds;
   report["certificate"] = Json::parse(opened.engine.describe(true, false))["certificate"];
+  const std::string against = report["certificate"]["checked_against"];
+  if (against.rfind("nothing", 0) == 0) {
+    log_warn(
+        "the engine was not compared with an unfused build, and steps may be untimed: {}. Sizes "
+        "that nobody gave are guessed (1 for a first dim, 128 for others): name some that the "
+        "network takes with --shapes",
+        against);
+  }
   if (!model.save_decisions.empty()) {
     const std::string text = decisions(opened.engine);
     STOKER_TRY(write_file_atomic(model.save_decisions, std::as_bytes(std::span(text))));

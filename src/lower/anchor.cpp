@@ -117,6 +117,7 @@ class EpilogueBuilder {
       }
     }
     STOKER_TRY(builder_.output(group_.outputs[0]));
+    STOKER_TRY(builder_.check(group_.outputs));
     int32_t zero_input = -1;
     if (zero_) {
       STOKER_ASSIGN(const int32_t input, builder_.carry(operand_of(zero_)));

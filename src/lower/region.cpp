@@ -35,6 +35,7 @@ Result<LoweredStep> lower_region(const NodeGroup& group) {
     STOKER_TRY(builder.output(output));
     step.outputs.push_back(output);
   }
+  STOKER_TRY(builder.check(step.outputs));
   RegionParams params;
   params.program = builder.take_program();
   step.params = std::move(params);

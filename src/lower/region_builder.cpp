@@ -158,6 +158,18 @@ Status RegionBuilder::output(const Value* value) {
   return Status::ok();
 }
 
+Status RegionBuilder::check(std::span<const Value* const> outputs) const {
+  std::vector<int> ranks;
+  if (program_.inputs.size() > operands_.size()) ranks.push_back(static_cast<int>(space_.size()));
+  for (const LoweredOperand& operand : operands_) {
+    ranks.push_back(operand.frozen ? operand.frozen->rank()
+                                   : static_cast<int>(operand.value->type.dims.size()));
+  }
+  for (const Value* output : outputs) ranks.push_back(static_cast<int>(output->type.dims.size()));
+  const std::string problem = check_region(program_, ranks);
+  return problem.empty() ? Status::ok() : unsupported("{}", problem);
+}
+
 Status RegionBuilder::node(const Node& node) {
   const RegionRule* rule = find_region_rule(node.op->name);
   if (!rule) return unsupported("{} has no region form", node.op->name);

@@ -34,6 +34,8 @@ class RegionBuilder {
   // Stores the value of an op's output. A reduced output maps its missing axes to -1.
   Status output(const Value* value);
 
+  // Whether the program is one that kernels take: a sum of thousands of operands is none.
+  Status check(std::span<const Value* const> outputs) const;
   RegionProgram take_program() { return std::move(program_); }
   std::vector<LoweredOperand> take_operands() { return std::move(operands_); }
   const Dims& space() const { return space_; }

@@ -41,6 +41,17 @@ TEST(Fallback, SlicesWithNegativeSteps) {
                    .empty());
 }
 
+TEST(Fallback, SumsOfMoreOperandsThanARegionHolds) {
+  for (const int count : {60, 70, 5000}) {
+    std::string list;
+    for (int i = 0; i < count; ++i) list += i ? ", %x" : "%x";
+    const auto options = options_of("graph @g(%x: f32[4]) -> (%y: f32[4]) {\n  %y = sum(" + list +
+                                    ") : f32[4]\n}\n");
+    ASSERT_FALSE(options.empty()) << count;
+    EXPECT_EQ(options[0].desc.family() == Family::kFallback, count > 4096) << count;
+  }
+}
+
 TEST(Fallback, ReductionsOfScalars) {
   for (const char* op : {"reduce_sum", "reduce_max", "reduce_prod"}) {
     EXPECT_FALSE(options_of(fmt::format("graph @g(%x: i64[]) -> (%y: i64[]) {{\n"
