@@ -198,20 +198,11 @@ class Builder {
     for (const std::string& text : options_.shapes)
       manifest.options["shapes"] += (manifest.options["shapes"].empty() ? "" : " ") + text;
     if (refittable()) manifest.options["refittable"] = "true";
-    if (!options_.lean) contents_.graph_text = print(*graph_, open_sources());
+    if (!options_.lean) contents_.graph_text = print(*graph_, open_sources(contents_.sources));
     contents_.volatile_section.fingerprint = machine_fingerprint();
   }
 
   bool refittable() const { return options_.refittable || options_.strip_weights; }
-
-  // Names of constants whose values the engine's graph leaves out, since they may change.
-  std::set<std::string> open_sources() const {
-    std::set<std::string> names;
-    for (const PlanSource& source : contents_.sources) {
-      if (source.frozen.empty()) names.insert(source.name);
-    }
-    return names;
-  }
 
   static int64_t constant_bytes(const Graph& graph) {
     int64_t bytes = 0;

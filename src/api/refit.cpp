@@ -19,7 +19,7 @@ void collect_constants(const Graph& graph, TensorMap& constants) {
   }
 }
 
-// Constants that are only here or only there; empty when there are none.
+// Constants that may change and that the model does not have; empty when it has all.
 std::string missing_text(const EngineContents& contents, const TensorMap& constants) {
   std::string text;
   int count = 0;

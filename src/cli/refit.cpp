@@ -1,7 +1,6 @@
 // stoker refit: other weights for an engine, from another file of the same network.
 // SPDX-License-Identifier: Apache-2.0
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <chrono>
 
 #include "base/status.h"

@@ -187,27 +187,24 @@ namespace {
 
 // The same constant may be met as copies in several graphs: equal content under one name is one
 // source.
-const std::string& enter_source(const Value* value, WeightIndex& index, EngineContents& contents) {
-  const auto known = index.sources.find(value);
-  if (known != index.sources.end()) return known->second;
+std::string enter_source(const Value* value, WeightIndex& index, EngineContents& contents) {
+  const std::string& wanted = value->origin.empty() ? value->name : value->origin;
+  if (!index.keep_sources) return wanted;
+  const auto [it, added] = index.sources.try_emplace({wanted, value->constant->data()});
+  if (!added) return it->second;
+  std::string name = wanted;
+  for (int number = ++index.names[wanted]; number > 1;) {
+    name = fmt::format("{}#{}", wanted, number);
+    if (index.names[name]++ == 0) break;
+    number = ++index.names[wanted];
+  }
   PlanSource source;
+  source.name = name;
   source.dtype = value->constant->dtype();
   source.shape = value->constant->shape();
   source.bytes = *value->constant;
-  const std::string& wanted = value->origin.empty() ? value->name : value->origin;
-  source.name = wanted;
-  for (int number = 2; !index.names.insert(source.name).second; ++number) {
-    const auto same = [&](const PlanSource& other) {
-      return other.name == source.name && other.bytes.data() == source.bytes.data();
-    };
-    const auto& all = contents.sources;
-    if (std::any_of(all.begin(), all.end(), same)) {
-      return index.sources.emplace(value, source.name).first->second;
-    }
-    source.name = fmt::format("{}#{}", wanted, number);
-  }
-  contents.sources.push_back(source);
-  return index.sources.emplace(value, source.name).first->second;
+  contents.sources.push_back(std::move(source));
+  return it->second = name;
 }
 
 }  // namespace

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <set>
+#include <map>
 #include <unordered_set>
 
 #include "lower/lower_graph.h"
@@ -10,12 +10,13 @@
 
 namespace stoker {
 
-// What the programs of a plan share: weights by the value they come from, and the constants that
-// recipes start from, by name and by value.
+// What the programs of a plan share: weights by the value they come from, and, for an engine that
+// will be refitted, the names of the constants that recipes start from, by wanted name and storage.
 struct WeightIndex {
+  bool keep_sources = false;
   std::map<const Value*, int32_t> weights;
-  std::map<const Value*, std::string> sources;
-  std::set<std::string> names;
+  std::map<std::pair<std::string, const void*>, std::string> sources;
+  std::map<std::string, int> names;  // how many sources wanted each
 };
 
 class Emitter {

@@ -112,7 +112,9 @@ std::string port_name(const Value* value) {
 class ProgramLowerer {
  public:
   ProgramLowerer(EngineContents& contents, const LowerOptions& options)
-      : contents_(contents), options_(options) {}
+      : contents_(contents), options_(options) {
+    weights_.keep_sources = options.refittable;
+  }
 
   // The program of a graph; `prefix` makes the names of its steps unique in the plan.
   Result<int32_t> lower(const Graph& graph, std::set<std::string> known, const std::string& name,
@@ -317,7 +319,6 @@ Result<EngineContents> lower_graph(const Graph& graph, const LowerOptions& optio
   STOKER_TRY(lowerer.lower(graph, known, "main", "").status());
   STOKER_TRY(lowerer.problems());
   collect_data_symbols(contents);
-  if (!options.refittable) contents.sources.clear();
   return contents;
 }
 

@@ -7,6 +7,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <set>
+
 #include "engine/plan.h"
 #include "ir/graph.h"
 #include "kernels/tactic.h"
@@ -73,6 +75,8 @@ void open_weights(Graph& graph);
 // Makes a finished plan refittable: says of each constant of the model as imported whether another
 // value may take its place, keeps the values that recipes need beside the new ones.
 void keep_sources(EngineContents& contents, const Graph& imported);
+// Names of those that a refit may change.
+std::set<std::string> open_sources(const std::vector<PlanSource>& sources);
 // Leaves out what a refit gives: weights made from constants that may change, and kept values of
 // those.
 void strip_weights(EngineContents& contents);

@@ -120,12 +120,18 @@ void keep_sources(EngineContents& contents, const Graph& imported) {
   contents.manifest.structure = structure_hash(imported, contents.sources);
 }
 
+std::set<std::string> open_sources(const std::vector<PlanSource>& sources) {
+  std::set<std::string> names;
+  for (const PlanSource& source : sources) {
+    if (source.frozen.empty()) names.insert(source.name);
+  }
+  return names;
+}
+
 void strip_weights(EngineContents& contents) {
-  std::set<std::string> open;
+  const std::set<std::string> open = open_sources(contents.sources);
   for (PlanSource& source : contents.sources) {
-    if (!source.frozen.empty()) continue;
-    open.insert(source.name);
-    source.bytes = Tensor();
+    if (source.frozen.empty()) source.bytes = Tensor();
   }
   for (PlanWeight& weight : contents.weights) {
     const auto& names = weight.recipe.sources;
@@ -136,11 +142,7 @@ void strip_weights(EngineContents& contents) {
 }
 
 std::string structure_hash(const Graph& imported, const std::vector<PlanSource>& sources) {
-  std::set<std::string> open;
-  for (const PlanSource& source : sources) {
-    if (source.frozen.empty()) open.insert(source.name);
-  }
-  const std::string text = print(imported, open);
+  const std::string text = print(imported, open_sources(sources));
   return content_hash(std::as_bytes(std::span(text)));
 }
 

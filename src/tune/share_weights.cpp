@@ -34,6 +34,7 @@ class Sharing {
         optimum_(optimum_of(contents)) {}
 
   Status run() {
+    count_readers();
     for (PlanProgram& program : contents_.programs) {
       for (PlanStep& step : program.steps) STOKER_TRY(collect(program, step));
       for (const PlanPort& port : program.outputs) {
@@ -54,9 +55,21 @@ class Sharing {
     return entry.kind == PlanTensor::Kind::kWeight ? entry.weight : -1;
   }
 
+  void count_readers() {
+    for (const PlanProgram& program : contents_.programs) {
+      for (const PlanStep& step : program.steps) {
+        for (const int32_t input : step.inputs) {
+          if (const int32_t weight = weight_of(program, input); weight >= 0) ++readers_[weight];
+        }
+      }
+    }
+  }
+  bool is_shared(int32_t weight) const { return weight >= 0 && readers_.at(weight) > 1; }
+
   Status collect(PlanProgram& program, PlanStep& step) {
-    const bool reads = std::any_of(step.inputs.begin(), step.inputs.end(),
-                                   [&](int32_t input) { return weight_of(program, input) >= 0; });
+    const bool reads = std::any_of(step.inputs.begin(), step.inputs.end(), [&](int32_t input) {
+      return is_shared(weight_of(program, input));
+    });
     if (!reads) return Status::ok();
     const bool fixed = program.kind == PlanProgram::Kind::kDynamic || step.tactic.empty();
     const TacticOption* chosen = nullptr;
@@ -70,7 +83,7 @@ class Sharing {
     const bool decided = options_.decisions && options_.decisions->steps.count(step.name) > 0;
     for (size_t i = 0; i < step.inputs.size(); ++i) {
       const int32_t weight = weight_of(program, step.inputs[i]);
-      if (weight < 0) continue;
+      if (!is_shared(weight)) continue;
       const Packing packing = chosen ? chosen->desc.inputs[i].packing : Packing::kNone;
       if (packing != Packing::kNone) {
         wishes_[weight].packings.insert(packing_key(chosen->desc, static_cast<int>(i), packing));
@@ -202,6 +215,7 @@ class Sharing {
   WorkerPool& pool_;
   const ContestOptions& options_;
   const SymbolValues optimum_;
+  std::map<int32_t, int> readers_;  // of each weight, in steps
   std::map<int32_t, Wishes> wishes_;
 };
 
