@@ -39,5 +39,7 @@ std::string chrome_trace(const RunRecord& run);
 // Inputs, outputs, opsets and op counts of a model file.
 std::string model_text(const Model& model);
 std::string model_json(const Model& model);
+// What the build compared the engine with, as its certificate says; "nothing: ..." and the reason.
+std::string checked_against(const Engine& engine);
 
 }  // namespace stoker

@@ -168,4 +168,8 @@ std::string chrome_trace(const RunRecord& run) {
   return dump({{"displayTimeUnit", "ns"}, {"traceEvents", events}}, -1);
 }
 
+std::string checked_against(const Engine& engine) {
+  return engine.impl().contents().volatile_section.certificate.checked_against;
+}
+
 }  // namespace stoker

@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <filesystem>
 
+#include "api/explain.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/status.h"
@@ -59,8 +60,8 @@ Result<int> run_build(const BuildArguments& arguments, Console& console) {
   }
   report["digest"] = digest;
   report["build_s"] = *opened.build_seconds;
-  report["certificate"] = Json::parse(opened.engine.describe(true, false))["certificate"];
-  const std::string against = report["certificate"]["checked_against"];
+  const std::string against = checked_against(opened.engine);
+  report["checked_against"] = against;
   if (against.rfind("nothing", 0) == 0) {
     log_warn(
         "the engine was not compared with an unfused build, and steps may be untimed: {}. Sizes "
