@@ -39,7 +39,8 @@ Status check_dtype(DType dtype, Packing packing) {
   const bool eight_bits = dtype == DType::kU8 || dtype == DType::kI8;
   const bool needs_eight = packing == Packing::kGemmPanelI8 || packing == Packing::kConvC16I8 ||
                            packing == Packing::kConvStemI8;
-  const bool any = packing == Packing::kDepthwiseC16 || packing == Packing::kGemmPanel;
+  const bool any = packing == Packing::kDepthwiseC16 || packing == Packing::kGemmPanel ||
+                   packing == Packing::kGatePanel;
   const bool fine = needs_eight ? eight_bits : dtype == DType::kF32 || (any && eight_bits);
   if (fine) return Status::ok();
   return unsupported("packing {}: weight has dtype {}, expected {}; choose another packing",

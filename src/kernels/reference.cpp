@@ -144,22 +144,29 @@ Status launch_gather(const Launch& l) {
                                     : reference_gather(*l.desc, l.inputs, l.outputs[0]);
 }
 
-Status launch_op(const Launch& l, const FallbackParams& p) {
-  if (l.unit_begin >= l.unit_end) return Status::ok();
+Status launch_op(const Desc& desc, const FallbackParams& p, const void* const* in,
+                 void* const* out) {
   std::vector<TensorView> inputs, outputs;
-  for (size_t k = 0; k < l.desc->inputs.size(); ++k)
-    inputs.push_back(buffer_view(l.desc->inputs[k], l.inputs[k]));
-  for (size_t k = 0; k < l.desc->outputs.size(); ++k)
-    outputs.push_back(buffer_view(l.desc->outputs[k], l.outputs[k]));
+  for (size_t k = 0; k < desc.inputs.size(); ++k)
+    inputs.push_back(buffer_view(desc.inputs[k], in[k]));
+  for (size_t k = 0; k < desc.outputs.size(); ++k)
+    outputs.push_back(buffer_view(desc.outputs[k], out[k]));
   return evaluate_reference(p.op, p.attributes, inputs, outputs, {});
 }
 
-Status launch_fallback(const Launch& l) { return launch_op(l, l.desc->as<FallbackParams>()); }
+Status launch_fallback(const Launch& l) {
+  if (l.unit_begin >= l.unit_end) return Status::ok();
+  return launch_op(*l.desc, l.desc->as<FallbackParams>(), l.inputs, l.outputs);
+}
 Status launch_attention(const Launch& l) {
-  return launch_op(l, attention_call(l.desc->as<AttentionParams>()));
+  if (l.unit_begin >= l.unit_end) return Status::ok();
+  return launch_op(*l.desc, attention_call(l.desc->as<AttentionParams>()), l.inputs, l.outputs);
 }
 Status launch_recurrent(const Launch& l) {
-  return launch_op(l, recurrent_call(l.desc->as<RecurrentParams>()));
+  if (l.unit_begin >= l.unit_end) return Status::ok();
+  STOKER_ASSIGN(const PlainRecurrent plain, plain_recurrent(*l.desc, l.inputs));
+  return launch_op(plain.desc, recurrent_call(l.desc->as<RecurrentParams>()), plain.inputs.data(),
+                   l.outputs);
 }
 
 Status launch_resize(const Launch& l) {

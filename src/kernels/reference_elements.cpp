@@ -96,8 +96,11 @@ Result<std::vector<double>> reference_elements(const Desc& desc, const void* con
       return op_elements(desc, desc.as<FallbackParams>(), inputs, output, wanted);
     case Family::kAttention:
       return op_elements(desc, attention_call(desc.as<AttentionParams>()), inputs, output, wanted);
-    case Family::kRecurrent:
-      return op_elements(desc, recurrent_call(desc.as<RecurrentParams>()), inputs, output, wanted);
+    case Family::kRecurrent: {
+      STOKER_ASSIGN(const PlainRecurrent plain, plain_recurrent(desc, inputs));
+      return op_elements(plain.desc, recurrent_call(desc.as<RecurrentParams>()),
+                         plain.inputs.data(), output, wanted);
+    }
     case Family::kResize: return resized_elements(desc, inputs[0], wanted);
     case Family::kGemm:
     case Family::kConv:

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/numeric.h"
+#include "kernels/desc/recurrent.h"
 #include "kernels/region_interpreter.h"
 #include "kernels/tactic.h"
 #include "ops/op.h"
@@ -154,6 +155,34 @@ Result<Tensor> reference_accumulate(const Desc& desc, const void* const* inputs,
   const TensorView views[] = {matrix_view(a, transposed[0]), matrix_view(b, transposed[1])};
   STOKER_TRY(evaluate_reference(call.op, call.attributes, views, outputs, wanted));
   return result;
+}
+
+Result<PlainRecurrent> plain_recurrent(const Desc& desc, const void* const* inputs) {
+  PlainRecurrent plain{desc, std::vector<const void*>(inputs, inputs + desc.inputs.size()), {}};
+  const RecurrentExtents e = recurrent_extents(desc);
+  for (const size_t weight : {size_t{1}, size_t{2}}) {
+    if (!is_byte_weight(desc, weight)) continue;
+    const TensorDesc& of = desc.inputs[weight];
+    const size_t at = scale_operand(weight);
+    const std::span scales(static_cast<const float*>(inputs[at]),
+                           static_cast<size_t>(logical_count(desc.inputs[at])));
+    STOKER_ASSIGN(const Tensor integers,
+                  operand_to_f64(desc, weight, inputs[weight], zero_of_weight(of.dtype)));
+    STOKER_ASSIGN(Tensor floats, Tensor::allocate(DType::kF32, of.dims));
+    const double* from = static_cast<const double*>(integers.data());
+    const int64_t rows = e.gates * e.hidden, columns = of.dims[2];
+    for (int64_t i = 0; i < floats.count(); ++i) {
+      const int64_t row = i / columns;
+      static_cast<float*>(floats.data())[i] =
+          static_cast<float>(from[i]) * row_scale(e, scales, row / rows, row % rows);
+    }
+    plain.desc.inputs[weight] = {DType::kF32, of.dims};
+    plain.inputs[weight] = floats.data();
+    plain.made.push_back(std::move(floats));
+  }
+  if (plain.desc.inputs.size() > kInputScale) plain.desc.inputs.resize(kInputScale);
+  while (!plain.desc.inputs.back().present()) plain.desc.inputs.pop_back();
+  return plain;
 }
 
 Result<ReferenceEpilogue> reference_epilogue(const Desc& desc, const void* const* inputs,

@@ -21,6 +21,14 @@ Status evaluate_reference(const std::string& op, const Attributes& attributes,
                           std::span<const TensorView> inputs, std::span<const TensorView> outputs,
                           std::span<const int64_t> wanted);
 
+// A recurrent layer as its op takes it: weights of 8 bits as floats, without their scales.
+struct PlainRecurrent {
+  Desc desc;
+  std::vector<const void*> inputs;
+  std::vector<Tensor> made;  // what `inputs` points to beside the caller's data
+};
+Result<PlainRecurrent> plain_recurrent(const Desc& desc, const void* const* inputs);
+
 // Accumulator (gemm, conv) or result (pool) in f64, plain, of output 0's dims.
 Result<Tensor> reference_accumulate(const Desc& desc, const void* const* inputs,
                                     std::span<const int64_t> wanted);

@@ -13,8 +13,6 @@ constexpr std::string_view kViews[] = {"reshape", "flatten", "squeeze", "unsquee
 constexpr std::string_view kPools[] = {"max_pool", "average_pool", "global_max_pool",
                                        "global_average_pool"};
 constexpr std::string_view kCopies[] = {"transpose", "slice", "concat"};
-constexpr std::string_view kRecurrent[] = {"lstm", "gru", "rnn"};
-
 template <size_t N>
 bool stands_in(const std::string_view (&list)[N], std::string_view name) {
   return std::find(std::begin(list), std::end(list), name) != std::end(list);
@@ -22,12 +20,17 @@ bool stands_in(const std::string_view (&list)[N], std::string_view name) {
 
 constexpr std::string_view kConvs[] = {"conv", "conv_integer", "conv_transpose"};
 constexpr std::string_view kProducts[] = {"gemm", "matmul", "matmul_integer"};
+constexpr std::string_view kRecurrent[] = {"lstm", "gru", "rnn"};
 
 bool is_conv(const Node& node) { return stands_in(kConvs, node.op->name); }
-bool is_anchor(const Node& node) { return is_conv(node) || stands_in(kProducts, node.op->name); }
+bool is_recurrent(const Node& node) { return stands_in(kRecurrent, node.op->name); }
+bool is_anchor(const Node& node) {
+  return is_conv(node) || is_recurrent(node) || stands_in(kProducts, node.op->name);
+}
 
 Result<LoweredStep> lower_group(const NodeGroup& group) {
   if (!group.anchor) return lower_region(group);
+  if (is_recurrent(*group.anchor)) return lower_recurrent(group);
   return is_conv(*group.anchor) ? lower_conv(group) : lower_gemm(group);
 }
 
@@ -84,8 +87,7 @@ Result<LoweredStep> lower_single(const Node& node) {
   if (group.anchor || is_region_op(node)) {
     if (auto step = lower_group(group)) return step;
   }
-  for (const auto rule :
-       {lower_pool, lower_copy, lower_gather, lower_attention, lower_resize, lower_recurrent}) {
+  for (const auto rule : {lower_pool, lower_copy, lower_gather, lower_attention, lower_resize}) {
     if (auto step = rule(node)) return step;
   }
   return lower_fallback(node);

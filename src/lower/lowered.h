@@ -38,7 +38,7 @@ Result<Desc> lowered_desc(const LoweredStep& step, const SymbolValues& symbols);
 struct NodeGroup {
   std::vector<const Node*> members;   // in order
   std::vector<const Value*> outputs;  // values used outside
-  const Node* anchor = nullptr;       // the conv, gemm or matmul; null: none
+  const Node* anchor = nullptr;       // the conv, product or recurrent layer; null: none
 
   bool contains(const Node* node) const;
 };
@@ -51,13 +51,13 @@ std::string_view usual_family(const Op& op);
 // Per family; each file says what it takes. A refusal (unsupported) lets the next rule try.
 Result<LoweredStep> lower_conv(const NodeGroup& group);
 Result<LoweredStep> lower_gemm(const NodeGroup& group);
+Result<LoweredStep> lower_recurrent(const NodeGroup& group);
 Result<LoweredStep> lower_region(const NodeGroup& group);
 Result<LoweredStep> lower_pool(const Node& node);
 Result<LoweredStep> lower_copy(const Node& node);
 Result<LoweredStep> lower_gather(const Node& node);
 Result<LoweredStep> lower_attention(const Node& node);
 Result<LoweredStep> lower_resize(const Node& node);
-Result<LoweredStep> lower_recurrent(const Node& node);
 Result<LoweredStep> lower_fallback(const Node& node);
 
 // Helpers shared by the rules.

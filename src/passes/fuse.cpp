@@ -76,10 +76,12 @@ Node* fuse(Graph& graph, const std::vector<Node*>& members, const std::string& n
     copy_node(*body, *member, map, nullptr);
   }
   for (const Node* member : members) {
-    for (Value* value : member->outputs) {
-      if (!used_outside(graph, value, inside)) continue;
-      outputs.push_back(value);
-      body->outputs.push_back(map.at(value));
+    // An output in front of one that is used comes along: kernels know outputs by their position.
+    size_t count = member->outputs.size();
+    while (count > 0 && !used_outside(graph, member->outputs[count - 1], inside)) --count;
+    for (size_t i = 0; i < count; ++i) {
+      outputs.push_back(member->outputs[i]);
+      body->outputs.push_back(map.at(member->outputs[i]));
     }
   }
   Node* fused = graph.add_node(*find_op("fused"), inputs, {}, static_cast<int>(outputs.size()),

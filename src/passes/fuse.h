@@ -12,8 +12,8 @@ namespace stoker {
 // Replaces the members by one `fused` node at the place of the last of them. `members` stand in
 // graph order and no other node lies on a path between two of them; every user of what they compute
 // stands behind the last member. Inputs are the values from outside (constants too) in the order of
-// their first use, outputs the values used outside. The members' origins are joined; nodes inside
-// keep theirs.
+// their first use, outputs the values used outside and those in front of them. The members' origins
+// are joined; nodes inside keep theirs.
 Node* fuse(Graph& graph, const std::vector<Node*>& members, const std::string& name);
 
 // Puts the body back in place of the node. Returns the nodes in order.

@@ -30,6 +30,7 @@ namespace stoker {
   PASS(dce, disable_passes)                      \
   PASS(prune_subgraphs, disable_passes)          \
   PASS(dce, disable_passes)                      \
+  PASS(rank_by_use, disable_passes)              \
   /* Fewer operations with the same meaning. */  \
   PASS(pad, disable_passes)                      \
   PASS(dynamic_quantize, disable_passes)         \
@@ -53,6 +54,7 @@ namespace stoker {
   PASS(quantized_add, fuse_quantized)            \
   PASS(quantized_pool, fuse_quantized)           \
   PASS(weight_only_gemm, fuse_quantized)         \
+  PASS(weight_only_recurrent, fuse_quantized)    \
   PASS(fold_dequantized, disable_passes)         \
   PASS(cse, disable_passes)                      \
   PASS(dce, disable_passes)                      \

@@ -31,8 +31,12 @@ int64_t index_limit(const Desc& desc, size_t input) {
 // Weights of a recurrent layer as training leaves them: with larger ones states are chaotic, and
 // roundings grow from step to step.
 double magnitude(const Desc& desc, size_t input) {
-  if (desc.family() != Family::kRecurrent || (input != 1 && input != 2)) return 1;
-  return 1 / std::sqrt(std::max<double>(1, static_cast<double>(desc.inputs[input].dims[2])));
+  if (desc.family() != Family::kRecurrent) return 1;
+  const bool scale = input == kInputScale || input == kStateScale;
+  const size_t weight = input == kInputScale ? 1 : input == kStateScale ? 2 : input;
+  if (weight != 1 && weight != 2) return 1;
+  const double columns = std::max<double>(1, static_cast<double>(desc.inputs[weight].dims[2]));
+  return (scale ? 1.0 / 128 : 1) / std::sqrt(columns);
 }
 
 void scale_f32(Tensor& tensor, double factor) {

@@ -46,10 +46,48 @@ TEST(CheckDesc, SoundRecurrentLayersPass) {
   EXPECT_EQ(check_desc(empty).message(), "");
 }
 
+// As lstm(), with weights of 8 bits.
+Desc lstm_of_bytes() {
+  Desc desc = lstm();
+  desc.inputs[1].dtype = DType::kI8;
+  desc.inputs[2].dtype = DType::kU8;
+  desc.inputs.push_back(f32({2}));
+  desc.inputs.push_back(f32({32}));
+  return desc;
+}
+
+TEST(CheckDesc, RecurrentScales) {
+  EXPECT_EQ(check_desc(lstm_of_bytes()).message(), "");
+  Desc alone = lstm_of_bytes();
+  alone.inputs[2].dtype = DType::kF32;
+  alone.inputs[kStateScale] = {};
+  alone.inputs[kInputScale] = f32({});
+  EXPECT_EQ(check_desc(alone).message(), "");
+  expect_refused({
+      {"no scale", lstm_of_bytes, [](Desc& d) { d.inputs[kInputScale] = {}; }},
+      {"too few", lstm_of_bytes, [](Desc& d) { d.inputs.resize(kStateScale); }},
+      {"scales of floats", lstm_of_bytes, [](Desc& d) { d.inputs[2].dtype = DType::kF32; }},
+      {"count", lstm_of_bytes, [](Desc& d) { d.inputs[kInputScale].dims = {3}; }},
+      {"no scales", lstm_of_bytes, [](Desc& d) { d.inputs[kStateScale].dims = {0}; }},
+      {"rank", lstm_of_bytes,
+       [](Desc& d) {
+         d.inputs[kStateScale].dims = {2, 16};
+       }},
+      {"dtype", lstm_of_bytes, [](Desc& d) { d.inputs[kStateScale].dtype = DType::kF64; }},
+      {"wide integers", lstm_of_bytes, [](Desc& d) { d.inputs[1].dtype = DType::kI16; }},
+      {"rank of w", lstm_of_bytes,
+       [](Desc& d) {
+         d.inputs[1].dims = {32, 3};
+       }},
+      {"beside f16", lstm_of_bytes, [](Desc& d) { d.inputs[0].dtype = DType::kF16; }},
+  });
+}
+
 TEST(CheckDesc, RecurrentOperands) {
   expect_refused({
       {"too few", gru, [](Desc& d) { d.inputs.pop_back(); }},
-      {"too many", gru, [](Desc& d) { d.inputs.resize(7, d.inputs[0]); }},
+      {"too many", gru, [](Desc& d) { d.inputs.resize(11); }},
+      {"cell state of a gru", gru, [](Desc& d) { d.inputs.resize(7, d.inputs[0]); }},
       {"no output", gru, [](Desc& d) { d.outputs.clear(); }},
       {"outputs", gru, [](Desc& d) { d.outputs.resize(3, d.outputs[0]); }},
       {"no r", lstm, [](Desc& d) { d.inputs[2] = {}; }},

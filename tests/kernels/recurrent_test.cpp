@@ -73,7 +73,16 @@ std::vector<Tensor> random_operands(const Desc& desc) {
     // Weights that do not make chaos of the roundings.
     const float scale = 1.5f / std::sqrt(static_cast<float>(std::max(e.input, e.hidden)) + 1);
     if (i == 1 || i == 2) {
-      for (float& value : tensor.values<float>()) value *= scale;
+      if (tensor.dtype() != DType::kF32) {
+        // Every byte, the ends of the range among them.
+        auto* bytes = static_cast<uint8_t*>(tensor.data());
+        for (int64_t k = 0; k < tensor.count(); ++k) bytes[k] = static_cast<uint8_t>(random());
+      } else {
+        for (float& value : tensor.values<float>()) value *= scale;
+      }
+    }
+    if (i == kInputScale || i == kStateScale) {
+      for (float& value : tensor.values<float>()) value = (1 + std::fabs(value)) * scale / 256;
     }
     if (i == kLengths) {
       for (int32_t& length : tensor.values<int32_t>())
@@ -82,6 +91,16 @@ std::vector<Tensor> random_operands(const Desc& desc) {
     tensors.push_back(tensor);
   }
   return tensors;
+}
+
+// The layer with weights of 8 bits: the operands as far as the scales, which are of `count`.
+Desc with_bytes(Desc desc, DType w, DType r, int64_t w_scales, int64_t r_scales) {
+  desc.inputs.resize(kStateScale + 1);
+  desc.inputs[1].dtype = w;
+  desc.inputs[2].dtype = r;
+  if (w != DType::kF32) desc.inputs[kInputScale] = f32({w_scales});
+  if (r != DType::kF32) desc.inputs[kStateScale] = r_scales ? f32({r_scales}) : f32({});
+  return desc;
 }
 
 void expect_near(const Desc& desc, const RunResult& run, const RunResult& expected) {
@@ -156,6 +175,29 @@ TEST(Recurrent, BatchFirstAndClip) {
       p.clip = 0.25;
     }
   }
+}
+
+// W and R of 8 bits, together and alone, with a scale, one of each direction, one of each row.
+TEST(Recurrent, WeightsOfBytes) {
+  for (RecurrentParams p : cells()) {
+    for (const Direction direction : {Direction::kReverse, Direction::kBidirectional}) {
+      p.direction = direction;
+      for (const Sizes& sizes : kSizes) {
+        const Desc all = with_everything(layer(p, sizes));
+        const RecurrentExtents e = recurrent_extents(all);
+        const int64_t rows = e.directions * e.gates * e.hidden;
+        check(with_bytes(all, DType::kI8, DType::kU8, e.directions, rows));
+        check(with_bytes(all, DType::kU8, DType::kI8, rows, 0));
+        check(with_bytes(all, DType::kF32, DType::kI8, 0, e.directions));
+        check(with_bytes(layer(p, sizes), DType::kI8, DType::kF32, 1, 0));
+      }
+    }
+  }
+}
+
+// Enough rows that the panels of W are widened once for several tiles.
+TEST(Recurrent, WeightsOfBytesManyRows) {
+  check(with_bytes(layer({.cell = Cell::kLstm}, {5, 30, 33, 24}), DType::kI8, DType::kI8, 1, 1));
 }
 
 // Each operand that may be left out, alone.

@@ -207,15 +207,18 @@ Status import_reduce_sum_integer(NodeImporter& node) {
 }
 
 // [directions, in, 4 * hidden] with scales per direction, or per direction and column, to the
-// standard's order of axes.
+// standard's order of axes: dequantized where the operation can say the scales.
 Value* recurrent_weight(Composer& c, size_t i, size_t scale_at, const char* what) {
   Value *w = c.input(i, what), *scale = c.input(scale_at, "scale");
   Value* zero = c.input(scale_at + 1, "zero point");
-  const std::vector<int64_t> axes =
-      c.rank(scale, "scale") == 1 ? std::vector<int64_t>{1, 2} : std::vector<int64_t>{1};
-  zero = c.unsqueeze(c.cast(zero, c.dtype(scale)), axes, "zero_axes");
+  const bool by_direction = c.rank(scale, "scale") == 1;
+  if (by_direction) {
+    return c.op("dequantize_linear", {c.transpose(w, {0, 2, 1}), scale, zero},
+                {{"axis", int64_t{0}}});
+  }
+  zero = c.unsqueeze(c.cast(zero, c.dtype(scale)), {1}, "zero_axes");
   w = c.op("sub", {c.cast(w, c.dtype(scale)), zero});
-  return c.transpose(c.mul(w, c.unsqueeze(scale, axes, "scale_axes")), {0, 2, 1});
+  return c.transpose(c.mul(w, c.unsqueeze(scale, {1}, "scale_axes")), {0, 2, 1});
 }
 
 // Without the quantization of the activations, which only saves time.

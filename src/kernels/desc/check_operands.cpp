@@ -33,10 +33,11 @@ Status check_packing(const Desc& desc, const TensorDesc& operand, bool is_input,
     return invalid_argument("an operand is both packed and in layout c16");
   const bool bytes = packing == Packing::kGemmPanelI8 || packing == Packing::kConvC16I8 ||
                      packing == Packing::kConvStemI8;
-  const bool dtype_fits = bytes ? is_byte(operand.dtype)
-                                : operand.dtype == DType::kF32 ||
-                                      (packing == Packing::kGemmPanel && is_byte(operand.dtype)) ||
-                                      packing == Packing::kDepthwiseC16;
+  const bool dtype_fits =
+      bytes ? is_byte(operand.dtype)
+            : operand.dtype == DType::kF32 ||
+                  ((packing == Packing::kGemmPanel || for_gates) && is_byte(operand.dtype)) ||
+                  packing == Packing::kDepthwiseC16;
   if (!dtype_fits) {
     return invalid_argument("packing {} does not hold {}", packing_name(packing),
                             dtype_text(operand.dtype));

@@ -38,7 +38,7 @@ struct ConvParams {
   AutoPad auto_pad = AutoPad::kExplicit;
   int32_t x_zero = 0, w_zero = 0;
   int32_t x_zero_input = -1;  // as a_zero_input of a gemm
-  RegionProgram epilogue;  // over Y's dims; input 0 = accumulator, input k = desc.inputs[k + 1]
+  RegionProgram epilogue;     // over Y's dims; input 0 = accumulator, input k = desc.inputs[k + 1]
   // The gradient of the convolution towards its input: element i of x adds x * w to y at
   // i * stride - pad + tap * dilation. Floats only; weight [C, O/group, kernel...]; explicit pads,
   // whose ends are negative where y is longer than the taps reach (output_padding).
@@ -117,6 +117,8 @@ struct ResizeParams {
 // [directions, batch, hidden]; of an LSTM also initial c and the peepholes [directions, 3 *
 // hidden]. Outputs: Y [steps, directions, batch, hidden], the last h and, of an LSTM, the last c.
 // Steps beyond a sequence's length give zeros; a length outside of 0..steps is an error of the run.
+// W and R may be of 8 bits, beside f32: i8 counts from 0, u8 from 128; operands 8 and 9 are their
+// scales, f32: one, one of each direction, or one of each row of each direction.
 struct RecurrentParams {
   enum class Cell : uint8_t { kLstm, kGru, kRnn };
   enum class Direction : uint8_t { kForward, kReverse, kBidirectional };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/desc/recurrent.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "stoker/tensor.h"
@@ -12,7 +13,7 @@ using Cell = RecurrentParams::Cell;
 using Direction = RecurrentParams::Direction;
 using Extents = std::vector<int64_t>;
 
-constexpr size_t kMaxInputs = 8;
+constexpr size_t kMaxInputs = 10;
 
 int64_t direction_count(const RecurrentParams& p) {
   return p.direction == Direction::kBidirectional ? 2 : 1;
@@ -64,6 +65,37 @@ Status check_operand(const TensorDesc& operand, int rank, DType dtype, const cha
   return Status::ok();
 }
 
+// A weight of 8 bits and its scales, or one of the layer's dtype without.
+Status check_weight(const Desc& desc, size_t index) {
+  const TensorDesc& weight = desc.inputs[index];
+  const size_t at = scale_operand(index);
+  if (!is_byte_weight(desc, index)) {
+    if (has_operand(desc, at))
+      return invalid_argument("input {} scales weights of {}", at, dtype_name(weight.dtype));
+    return check_operand(weight, 3, desc.inputs[0].dtype, "input", index);
+  }
+  if (desc.inputs[0].dtype != DType::kF32)
+    return invalid_argument("weights of 8 bits beside {}, expected f32",
+                            dtype_name(desc.inputs[0].dtype));
+  if (!has_operand(desc, at))
+    return invalid_argument("input {} is {}, its scales, input {}, are missing", index,
+                            dtype_name(weight.dtype), at);
+  if (desc.inputs[at].rank() > 1)
+    return invalid_argument("input {} has rank {}, expected 0 or 1", at, desc.inputs[at].rank());
+  STOKER_TRY(check_operand(desc.inputs[at], desc.inputs[at].rank(), DType::kF32, "input", at));
+  return check_operand(weight, 3, weight.dtype, "input", index);
+}
+
+Status check_scales(const Desc& desc, size_t weight, const RecurrentExtents& e) {
+  const size_t at = scale_operand(weight);
+  if (!has_operand(desc, at) || desc.inputs[at].dims.empty()) return Status::ok();
+  const int64_t count = desc.inputs[at].dims[0];
+  if (count == 1 || count == e.directions || count == e.directions * e.gates * e.hidden)
+    return Status::ok();
+  return invalid_argument("input {} has {} scales, expected 1, {} or {}", at, count, e.directions,
+                          e.directions * e.gates * e.hidden);
+}
+
 Status expect_dims(const Desc& desc, size_t input, const Extents& expected) {
   if (!has_operand(desc, input) || desc.inputs[input].dims == expected) return Status::ok();
   return invalid_argument("input {} is {}, expected {}", input, shape_text(desc.inputs[input].dims),
@@ -97,6 +129,24 @@ int64_t gate_panel(const RecurrentParams& p, int64_t blocks, int64_t block, int6
   return blocks * first + block * (gate_count(p) - first) + gate - first;
 }
 
+bool is_byte_weight(const Desc& desc, size_t weight) {
+  const DType dtype = desc.inputs[weight].dtype;
+  return dtype == DType::kI8 || dtype == DType::kU8;
+}
+
+int64_t zero_of_weight(DType dtype) { return dtype == DType::kU8 ? 128 : 0; }
+
+size_t scale_operand(size_t weight) { return weight == 1 ? kInputScale : kStateScale; }
+
+float row_scale(const RecurrentExtents& e, std::span<const float> scales, int64_t direction,
+                int64_t row) {
+  const auto count = static_cast<int64_t>(scales.size());
+  const int64_t at = count == 1              ? 0
+                     : count == e.directions ? direction
+                                             : direction * e.gates * e.hidden + row;
+  return scales[static_cast<size_t>(at)];
+}
+
 FallbackParams recurrent_call(const RecurrentParams& p) {
   FallbackParams call{kRecurrentCells[static_cast<size_t>(p.cell)], {}};
   std::vector<std::string> names;
@@ -123,16 +173,20 @@ Status check_recurrent_static(const Desc& desc) {
   const auto& p = desc.as<RecurrentParams>();
   STOKER_TRY(check_params(p));
   const bool lstm = p.cell == Cell::kLstm;
-  const size_t most_inputs = lstm ? kMaxInputs : kMaxInputs - 2, most_outputs = lstm ? 3 : 2;
-  if (desc.inputs.size() < 3 || desc.inputs.size() > most_inputs || desc.outputs.empty() ||
+  const size_t most_outputs = lstm ? 3 : 2;
+  if (desc.inputs.size() < 3 || desc.inputs.size() > kMaxInputs || desc.outputs.empty() ||
       desc.outputs.size() > most_outputs) {
     return invalid_argument("expected 3 to {} inputs and 1 to {} outputs, found {} and {}",
-                            most_inputs, most_outputs, desc.inputs.size(), desc.outputs.size());
+                            kMaxInputs, most_outputs, desc.inputs.size(), desc.outputs.size());
+  }
+  for (const size_t i : {size_t{kInitialC}, size_t{kPeepholes}}) {
+    if (!lstm && has_operand(desc, i)) return invalid_argument("input {} is an LSTM's alone", i);
   }
   const DType dtype = desc.inputs[0].dtype;
   if (!is_float(dtype)) return invalid_argument("x is {}, expected floats", dtype_name(dtype));
-  for (size_t i = 0; i < desc.inputs.size(); ++i) {
-    if (i >= 3 && !desc.inputs[i].present()) continue;
+  for (const size_t weight : {size_t{1}, size_t{2}}) STOKER_TRY(check_weight(desc, weight));
+  for (size_t i = 0; i < std::min<size_t>(desc.inputs.size(), kInputScale); ++i) {
+    if (i == 1 || i == 2 || (i >= 3 && !desc.inputs[i].present())) continue;
     STOKER_TRY(
         check_operand(desc.inputs[i], rank_of(i), i == kLengths ? DType::kI32 : dtype, "input", i));
   }
@@ -158,6 +212,7 @@ Status check_recurrent(const Desc& desc) {
   STOKER_TRY(expect_dims(desc, kInitialH, state));
   STOKER_TRY(expect_dims(desc, kInitialC, state));
   STOKER_TRY(expect_dims(desc, kPeepholes, {d, 3 * e.hidden}));
+  for (const size_t weight : {size_t{1}, size_t{2}}) STOKER_TRY(check_scales(desc, weight, e));
   for (size_t i = 0; i < desc.outputs.size(); ++i) {
     const Extents y = p.batch_first ? Extents{e.batch, e.steps, d, e.hidden}
                                     : Extents{e.steps, d, e.batch, e.hidden};

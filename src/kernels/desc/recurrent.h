@@ -3,6 +3,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <span>
+
 #include "base/status.h"
 #include "kernels/desc/desc.h"
 
@@ -13,7 +15,15 @@ inline constexpr const char* kRecurrentCells[] = {"lstm", "gru", "rnn"};
 inline constexpr const char* kRecurrentDirections[] = {"forward", "reverse", "bidirectional"};
 
 // Positions of the operands behind X, W and R.
-enum RecurrentOperand : size_t { kBias = 3, kLengths, kInitialH, kInitialC, kPeepholes };
+enum RecurrentOperand : size_t {
+  kBias = 3,
+  kLengths,
+  kInitialH,
+  kInitialC,
+  kPeepholes,
+  kInputScale,  // of W
+  kStateScale   // of R
+};
 
 // The extents of a recurrent layer at the bound shape.
 struct RecurrentExtents {
@@ -30,7 +40,16 @@ bool has_operand(const Desc& desc, size_t index);
 int64_t gates_of_first_sweep(const RecurrentParams& params);
 int64_t gate_panel(const RecurrentParams& params, int64_t blocks, int64_t block, int64_t gate);
 
-// The op's call that says the same, for the reference.
+// Is the weight, W (1) or R (2), of 8 bits? What counts as its zero, and the operand of its scales.
+bool is_byte_weight(const Desc& desc, size_t weight);
+int64_t zero_of_weight(DType dtype);
+size_t scale_operand(size_t weight);
+// The scale of a row of a direction, among `scales` of which there are `count`.
+float row_scale(const RecurrentExtents& e, std::span<const float> scales, int64_t direction,
+                int64_t row);
+
+// The op's call that says the same once the weights are floats, for the reference; the op's
+// operands are the first `kInputScale` ones.
 FallbackParams recurrent_call(const RecurrentParams& params);
 
 // The halves of check_desc and check_desc_static. Extents without overflow stay with the caller.

@@ -26,7 +26,8 @@ enum class Layout : uint8_t { kPlain, kC16 };
 //   kConvStemI8   i8: [ceil(O/16)][kh][kw][ceil(I/4)][16 o][4 i], then i32 sums per o
 //   kDepthwiseC16 of any dtype: [ceil(C/16)][kh][kw][16]
 //   kConvTransposeC16  transposed, f32: [ceil(O/16)][kh][kw][ceil(I/16)][16 i][16 o]
-//   kGatePanel    W or R of a recurrent layer, f32: [D][gates * ceil(H/16)][K][16], the panels in
+//   kGatePanel    W or R of a recurrent layer, f32 or 8 bits: [D][gates * ceil(H/16)][K][16], the
+//   panels in
 //                 the order of gate_panel() (desc/recurrent.h)
 enum class Packing : uint8_t {
   kNone,

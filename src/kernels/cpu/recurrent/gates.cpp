@@ -31,12 +31,6 @@ VecF tanh(VecF x) {
 #endif
 }
 
-// Sum of a gate's terms.
-VecF gate(const GateInputs& in, int index) {
-  const int at = index * kLanes;
-  return load(in.input + at) + load(in.state + at) + load(in.bias + at);
-}
-
 }  // namespace
 
 VecF GateFunction::activated(VecF x) const {
@@ -77,14 +71,14 @@ VecF lstm_step(const GateFunction* functions, bool coupled, const GateInputs& in
                const float* peepholes, float* c) {
   const GateFunction &act = functions[0], &candidate = functions[1], &output = functions[2];
   const VecF before = load(c);
-  VecF i = gate(in, 0), f = gate(in, 2), o = gate(in, 1);
+  VecF i = in.sum(0), f = in.sum(2), o = in.sum(1);
   if (peepholes) {
     i = fma(load(peepholes), before, i);
     f = fma(load(peepholes + 2 * kLanes), before, f);
   }
   i = act(i);
   f = coupled ? broadcast(1.0f) - i : act(f);
-  const VecF now = fma(f, before, i * candidate(gate(in, 3)));
+  const VecF now = fma(f, before, i * candidate(in.sum(3)));
   store(c, now);
   if (peepholes) o = fma(load(peepholes + kLanes), now, o);
   return act(o) * output.activated(now);
@@ -92,15 +86,15 @@ VecF lstm_step(const GateFunction* functions, bool coupled, const GateInputs& in
 
 VecF gru_step(const GateFunction* functions, const GateInputs& in, const float* state_bias,
               VecF h) {
-  const VecF update = functions[0](gate(in, 0)), reset = functions[0](gate(in, 1));
-  const VecF product = load(in.state + 2 * kLanes) + load(state_bias);
-  const VecF next = load(in.input + 2 * kLanes) + load(in.bias + 2 * kLanes);
+  const VecF update = functions[0](in.sum(0)), reset = functions[0](in.sum(1));
+  const VecF product = in.of_state(2) + load(state_bias);
+  const VecF next = in.of_input(2) + in.of_bias(2);
   const VecF candidate = functions[1](fma(reset, product, next));
   return fma(broadcast(1.0f) - update, candidate, update * h);
 }
 
 GruGates gru_gates(const GateFunction* functions, const GateInputs& in, VecF h) {
-  return {functions[0](gate(in, 0)), functions[0](gate(in, 1)) * h};
+  return {functions[0](in.sum(0)), functions[0](in.sum(1)) * h};
 }
 
 VecF gru_finish(const GateFunction* functions, VecF sum, VecF update, VecF h) {
@@ -108,7 +102,7 @@ VecF gru_finish(const GateFunction* functions, VecF sum, VecF update, VecF h) {
 }
 
 VecF rnn_step(const GateFunction* functions, const GateInputs& in) {
-  return functions[0](gate(in, 0));
+  return functions[0](in.sum(0));
 }
 
 }  // namespace stoker::cpu

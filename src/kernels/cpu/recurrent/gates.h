@@ -8,11 +8,23 @@
 namespace stoker::cpu {
 
 // Of one sequence and 16 hidden units: the products of the input, of the hidden state, and the
-// biases, a gate every 16 elements, in the order of the op's gates.
+// biases, a gate every 16 elements, in the order of the op's gates. Products by weights of 8 bits
+// come unscaled.
 struct GateInputs {
   const float* input = nullptr;
   const float* state = nullptr;
   const float* bias = nullptr;
+  const float *input_scale = nullptr, *state_scale = nullptr;  // null: 1
+
+  VecF of_input(int gate) const { return scaled(input, input_scale, gate * kLanes); }
+  VecF of_state(int gate) const { return scaled(state, state_scale, gate * kLanes); }
+  VecF of_bias(int gate) const { return load(bias + gate * kLanes); }
+  VecF sum(int gate) const { return of_input(gate) + of_state(gate) + of_bias(gate); }
+
+ private:
+  static VecF scaled(const float* products, const float* scales, int at) {
+    return scales ? load(products + at) * load(scales + at) : load(products + at);
+  }
 };
 
 // Clips and applies an activation to 16 elements.

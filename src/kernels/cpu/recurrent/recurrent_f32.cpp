@@ -7,7 +7,8 @@
 //   bound    the FMA ports in the products of the input; in the steps of few sequences the
 //   bandwidth
 //            of R: at hidden 256 an LSTM reads 1 MB a step
-//   limits   f32; W and R constant
+//   limits   f32, or f32 by weights of 8 bits, which are widened while they are read; W and R
+//   constant
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/cpu/recurrent/recurrent_plan.h"
 
@@ -20,6 +21,7 @@ constexpr int64_t kMaxSplitSteps = 4096;  // a phase each
 struct Scratch {
   const std::byte** rows;
   float* products;
+  float* widened;
 };
 
 Scratch carve(const RecurrentPlan& plan, Carver& carver) {
@@ -27,6 +29,10 @@ Scratch carve(const RecurrentPlan& plan, Carver& carver) {
   s.rows = carver.take<const std::byte*>(std::max(plan.unit_rows, plan.unit_batch));
   const int64_t blocks = std::min(kGroupBlocks, plan.unit_blocks);
   s.products = carver.take<float>(plan.unit_batch * blocks * plan.first_gates * 16);
+  // Rows enough for two tiles pay for widening the panels once.
+  const int width = tile_panels(plan.input_kind, plan.rows);
+  if (plan.input_kind == TileKind::kF32I8 && plan.unit_rows > tile_rows(plan.input_kind, width))
+    s.widened = carver.take<float>(width * plan.e.input * 16);
   return s;
 }
 
@@ -49,6 +55,8 @@ void multiply_input(const RecurrentPlan& plan, const Launch& l, int64_t unit) {
   const int64_t panel = unit / plan.row_units * plan.unit_panels;
   const int64_t all_panels = plan.e.directions * plan.panels, segment = 0;
   Block block;
+  block.kind = plan.input_kind;
+  block.widened = s.widened;
   block.rows = s.rows;
   block.row_count = std::min(plan.unit_rows, plan.rows - row);
   for (int64_t r = 0; r < block.row_count; ++r) {
@@ -57,10 +65,10 @@ void multiply_input(const RecurrentPlan& plan, const Launch& l, int64_t unit) {
   block.segments = &segment;
   block.segment_count = 1;
   block.steps = plan.e.input;
-  block.panel_bytes = plan.e.input * 64;
+  block.panel_bytes = plan.e.input * step_of_b(plan.input_kind);
   block.b = static_cast<const std::byte*>(l.inputs[1]) + panel * block.panel_bytes;
   block.panels = static_cast<int>(std::min(plan.unit_panels, all_panels - panel));
-  block.tile_panels = tile_panels(TileKind::kF32, plan.rows);
+  block.tile_panels = tile_panels(plan.input_kind, plan.rows);
   block.values = reinterpret_cast<float*>(l.shared_workspace) + plan.products +
                  row * plan.row_floats + panel * 16;
   block.whole = true;
@@ -81,6 +89,21 @@ void place_bias(const RecurrentPlan& plan, const float* b, float* shared) {
         const int64_t panel = d * plan.panels + gate_panel(plan.params, plan.blocks, n / 16, g);
         shared[plan.bias + panel * 16 + n % 16] = apart ? of_w[n] : of_w[n] + of_r[n];
         if (apart) shared[plan.state_bias + d * plan.blocks * 16 + n] = of_r[n];
+      }
+    }
+  }
+}
+
+// The scales of a weight in the order of the panels.
+void place_scales(const RecurrentPlan& plan, const Launch& l, size_t weight, float* to) {
+  const size_t at = scale_operand(weight);
+  const auto count = static_cast<size_t>(logical_count(l.desc->inputs[at]));
+  const std::span<const float> scales(floats(l.inputs[at]), count);
+  for (int64_t d = 0; d < plan.e.directions; ++d) {
+    for (int64_t g = 0; g < plan.e.gates; ++g) {
+      for (int64_t n = 0; n < plan.e.hidden; ++n) {
+        const int64_t panel = d * plan.panels + gate_panel(plan.params, plan.blocks, n / 16, g);
+        to[panel * 16 + n % 16] = row_scale(plan.e, scales, d, g * plan.e.hidden + n);
       }
     }
   }
@@ -115,6 +138,8 @@ Status place_operands(const RecurrentPlan& plan, const Launch& l) {
       shared[plan.peepholes + (block * 3 + row % 3) * 16 + n % 16] = floats(p)[i];
     }
   }
+  if (plan.input_scale >= 0) place_scales(plan, l, 1, shared + plan.input_scale);
+  if (plan.state_scale >= 0) place_scales(plan, l, 2, shared + plan.state_scale);
   place_state(plan, floats(operand(l, kInitialH)), shared + plan.h[0], result(l, 1));
   place_state(plan, floats(operand(l, kInitialC)), shared + plan.c, result(l, 2));
   const auto* lengths = static_cast<const int32_t*>(operand(l, kLengths));
@@ -142,7 +167,7 @@ class Share {
     batch_ = unit % plan.batch_units * plan.unit_batch;
     batch_end_ = std::min(batch_ + plan.unit_batch, plan.e.batch);
     direction_ = unit / plan.batch_units;
-    tile_panels_ = tile_panels(TileKind::kF32, batch_end_ - batch_);
+    tile_panels_ = tile_panels(plan_.state_kind, batch_end_ - batch_);
     lengths_ = static_cast<const int32_t*>(operand(l, kLengths));
     peepholes_ = has_operand(*l.desc, kPeepholes);
   }
@@ -172,12 +197,13 @@ class Share {
   void multiply_state(int64_t panel, int64_t panels) {
     const int64_t segment = 0;
     Block block;
+    block.kind = plan_.state_kind;
     block.rows = s_.rows;
     block.row_count = batch_end_ - batch_;
     block.segments = &segment;
     block.segment_count = 1;
     block.steps = plan_.e.hidden;
-    block.panel_bytes = plan_.e.hidden * 64;
+    block.panel_bytes = plan_.e.hidden * step_of_b(plan_.state_kind);
     block.b = static_cast<const std::byte*>(launch_.inputs[2]) +
               (direction_ * plan_.panels + panel) * block.panel_bytes;
     block.panels = static_cast<int>(panels);
@@ -223,10 +249,15 @@ class Share {
       store_first(static_cast<float*>(last) + state, load(shared_ + plan_.c + at), count);
   }
 
-  GateInputs inputs(int64_t t, int64_t b, int64_t block, const float* products) const {
-    const int64_t panel =
-        direction_ * plan_.panels + gate_panel(plan_.params, plan_.blocks, block, 0);
-    return {of_input(t, b) + panel * 16, products, shared_ + plan_.bias + panel * 16};
+  // From `gate` on, of whose sweep the products are.
+  GateInputs inputs(int64_t t, int64_t b, int64_t block, const float* products,
+                    int64_t gate = 0) const {
+    const int64_t at =
+        16 * (direction_ * plan_.panels + gate_panel(plan_.params, plan_.blocks, block, gate));
+    GateInputs in{of_input(t, b) + at, products, shared_ + plan_.bias + at};
+    if (plan_.input_scale >= 0) in.input_scale = shared_ + plan_.input_scale + at;
+    if (plan_.state_scale >= 0) in.state_scale = shared_ + plan_.state_scale + at;
+    return in;
   }
 
   const float* of_input(int64_t t, int64_t b) const {
@@ -248,10 +279,7 @@ class Share {
       return gru_step(functions, inputs(t, b, block, products),
                       shared_ + plan_.state_bias + of_direction * 16, h);
     }
-    const int64_t panel =
-        direction_ * plan_.panels + gate_panel(plan_.params, plan_.blocks, block, 2);
-    const VecF sum = load(products) + load(of_input(t, b) + panel * 16) +
-                     load(shared_ + plan_.bias + panel * 16);
+    const VecF sum = inputs(t, b, block, products, 2).sum(0);
     return gru_finish(functions, sum, load(shared_ + plan_.update + at), h);
   }
 

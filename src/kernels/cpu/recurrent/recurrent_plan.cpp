@@ -14,9 +14,9 @@ int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 void plan_products(RecurrentPlan& plan) {
   const int64_t panels = plan.e.directions * plan.panels;
-  const int width = tile_panels(TileKind::kF32, plan.rows);
+  const int width = tile_panels(plan.input_kind, plan.rows);
   const int64_t tiles =
-      std::max<int64_t>(1, divide_up(plan.rows, tile_rows(TileKind::kF32, width)));
+      std::max<int64_t>(1, divide_up(plan.rows, tile_rows(plan.input_kind, width)));
   int64_t row_tiles = std::min(tiles, kMaxRowTiles);
   plan.unit_panels = std::max<int64_t>(8, width);
   plan.panel_units = divide_up(panels, plan.unit_panels);
@@ -56,6 +56,8 @@ void plan_workspace(RecurrentPlan& plan) {
     plan.update = take(state);
     plan.kept = take(state);
   }
+  if (plan.input_kind == TileKind::kF32I8) plan.input_scale = take(plan.row_floats);
+  if (plan.state_kind == TileKind::kF32I8) plan.state_scale = take(plan.row_floats);
   plan.shared_floats = at;
 }
 
@@ -76,6 +78,8 @@ RecurrentPlan plan_recurrent(const Desc& desc, bool by_steps) {
   plan.params = desc.as<RecurrentParams>();
   plan.e = recurrent_extents(desc);
   plan.by_steps = by_steps;
+  if (is_byte_weight(desc, 1)) plan.input_kind = TileKind::kF32I8;
+  if (is_byte_weight(desc, 2)) plan.state_kind = TileKind::kF32I8;
   const RecurrentParams& p = plan.params;
   const size_t each = p.activations.size() / static_cast<size_t>(plan.e.directions);
   for (int64_t d = 0; d < plan.e.directions; ++d) {

@@ -20,7 +20,8 @@ struct RecurrentPlan {
   RecurrentExtents e;
   RecurrentParams params;
   bool by_steps = false;
-  GateFunction functions[2][3];  // by direction
+  TileKind input_kind = TileKind::kF32, state_kind = TileKind::kF32;  // of the products
+  GateFunction functions[2][3];                                       // by direction
   bool backwards[2] = {};
   int64_t first_gates = 0;         // of the first sweep
   int64_t blocks = 0, panels = 0;  // 16 hidden units each; panels of a direction
@@ -34,6 +35,7 @@ struct RecurrentPlan {
 
   // Positions in the shared workspace, in floats.
   int64_t products = 0, bias = 0, state_bias = 0, peepholes = 0, c = 0, update = 0, kept = 0;
+  int64_t input_scale = -1, state_scale = -1;  // -1: none
   int64_t h[2] = {};
   int64_t shared_floats = 0;
 
