@@ -157,7 +157,8 @@ class Builder {
     lower_options.refittable = refittable();
     STOKER_ASSIGN(contents_, lower_graph(*graph_, lower_options));
     insert_transfers(contents_);
-    contents_.volatile_section.notes = contents_notes_;
+    auto& notes = contents_.volatile_section.notes;
+    notes.insert(notes.begin(), contents_notes_.begin(), contents_notes_.end());
     LayoutDecisions layouts;
     if (decisions_) {
       for (const auto& [name, decision] : decisions_->steps) layouts[name] = decision.layouts;
