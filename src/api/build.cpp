@@ -179,7 +179,7 @@ class Builder {
     if (contest.cache_path.empty()) contest.cache_path = default_timing_cache();
     if (decisions_) contest.decisions = &*decisions_;
     contest.progress = [this](size_t done, size_t total) { progress("tactics", done, total); };
-    pool_ = shared_worker_pool(runtime_.pool);
+    STOKER_ASSIGN(pool_, shared_worker_pool(runtime_.pool));
     return choose_tactics(contents_, *registry_, *pool_, contest);
   }
 

@@ -101,7 +101,7 @@ Status compare_with_unfused(EngineContents& contents, Graph& graph,
                             const std::map<std::string, SymbolProfile>& profile,
                             const TacticRegistry& registry, const RuntimeOptions& runtime) {
   Certificate& certificate = contents.volatile_section.certificate;
-  const auto pool = shared_worker_pool(runtime.pool);
+  STOKER_ASSIGN(const auto pool, shared_worker_pool(runtime.pool));
   auto unfused = build_unfused(graph, profile, registry, *pool);
   if (!unfused) {
     certificate.checked_against = "nothing: " + unfused.status().message();

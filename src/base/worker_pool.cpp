@@ -7,6 +7,9 @@
 #include <chrono>
 #include <map>
 #include <memory>
+#include <system_error>
+
+#include "base/status.h"
 
 namespace stoker {
 namespace {
@@ -113,14 +116,22 @@ void WorkerPool::loop(int worker) {
   }
 }
 
-std::shared_ptr<WorkerPool> shared_worker_pool(const WorkerPoolOptions& options) {
+Result<std::shared_ptr<WorkerPool>> shared_worker_pool(const WorkerPoolOptions& options) {
   static std::mutex mutex;
   static std::map<std::tuple<int, int, bool>, std::weak_ptr<WorkerPool>> pools;
   std::lock_guard<std::mutex> lock(mutex);
   auto& slot = pools[{options.workers, options.spin_us, options.pin}];
   std::shared_ptr<WorkerPool> pool = slot.lock();
   if (!pool) {
-    pool = std::make_shared<WorkerPool>(options);
+    try {
+      pool = std::make_shared<WorkerPool>(options);
+    } catch (const std::system_error& fault) {
+      return error(
+          StatusCode::kResourceExhausted,
+          "cannot start {} worker threads: {}; use fewer (knob threads) or raise the limit "
+          "on processes (ulimit -u)",
+          options.workers - 1, fault.code().message());
+    }
     slot = pool;
   }
   return pool;

@@ -11,6 +11,8 @@
 #include <thread>
 #include <vector>
 
+#include "stoker/status.h"
+
 namespace stoker {
 
 // A barrier for the members of one gang: spins, since its members do nothing else. Reusable.
@@ -33,6 +35,7 @@ struct WorkerPoolOptions {
 
 class WorkerPool {
  public:
+  // Throws std::system_error when the system gives no more threads; shared_worker_pool does not.
   explicit WorkerPool(const WorkerPoolOptions& options);
   ~WorkerPool();
   WorkerPool(const WorkerPool&) = delete;
@@ -59,7 +62,8 @@ class WorkerPool {
 };
 
 // The process's pool with these options: engines of one process share workers instead of competing.
-std::shared_ptr<WorkerPool> shared_worker_pool(const WorkerPoolOptions& options);
+// kResourceExhausted when the system gives no more threads.
+Result<std::shared_ptr<WorkerPool>> shared_worker_pool(const WorkerPoolOptions& options);
 
 // CPUs that this process may run on.
 int available_cpus();

@@ -125,7 +125,7 @@ Result<std::shared_ptr<LoadedEngine>> LoadedEngine::create(EngineContents conten
                                                            const RuntimeOptions& options) {
   STOKER_TRY(check_op_libraries(contents, options.op_libraries));
   std::shared_ptr<LoadedEngine> engine(new LoadedEngine(std::move(contents), options));
-  engine->pool_ = shared_worker_pool(options.pool);
+  STOKER_ASSIGN(engine->pool_, shared_worker_pool(options.pool));
   return engine;
 }
 

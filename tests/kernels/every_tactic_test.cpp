@@ -180,6 +180,7 @@ int run_case(const Tactic& tactic, const Case& c, const Tactic& reference) {
   const RunResult run = run_tactic(tactic, desc, inputs, 1);
   if (run.status.code() == StatusCode::kUnsupported) return 0;
   EXPECT_TRUE(run.status.is_ok()) << run.status.message();
+  if (!tactic.reference) EXPECT_EQ(run.allocations, 0) << c.name << ": a launch allocates";
   const RunResult expected = run_tactic(reference, c.desc, inputs, 1);
   EXPECT_TRUE(expected.status.is_ok()) << expected.status.message();
   if (!run.status.is_ok() || !expected.status.is_ok()) return 1;

@@ -14,6 +14,7 @@
 #include "device/isa.h"
 #include "kernels/desc/check.h"
 #include "kernels/tactic.h"
+#include "tests/base/allocations.h"
 
 namespace stoker::test {
 
@@ -170,12 +171,14 @@ struct RunResult {
   Status status;
   Buffer output;
   std::vector<Buffer> further;  // outputs behind the first
+  int64_t allocations = 0;      // by the launches
 };
 
 // Chooses packings as the tactic wants, packs, prepares and launches; every phase cut into
 // `pieces`. `choice` is the position of the config in the tactic's list.
 inline RunResult run_tactic(const Tactic& tactic, Desc desc, const std::vector<Tensor>& inputs,
                             int pieces, size_t choice = 0) {
+  int64_t allocated = 0;
   std::vector<Buffer> buffers;
   for (size_t i = 0; i < inputs.size(); ++i) {
     if (!desc.inputs[i].present()) {
@@ -223,14 +226,16 @@ inline RunResult run_tactic(const Tactic& tactic, Desc desc, const std::vector<T
                     phase,
                     units * piece / pieces,
                     units * (piece + 1) / pieces};
+      const int64_t before = allocations();
       if (const Status status = tactic.launch(launch); !status) return {status, {}, {}};
+      allocated += allocations() - before;
       EXPECT_TRUE(worker.intact()) << tactic.name << ": worker workspace: " << kGuardName;
     }
   }
   EXPECT_TRUE(shared.intact()) << tactic.name << ": shared workspace: " << kGuardName;
   for (const Buffer& output : outputs)
     EXPECT_TRUE(output.intact()) << tactic.name << ": output: " << kGuardName;
-  return {Status::ok(), outputs[0], {outputs.begin() + 1, outputs.end()}};
+  return {Status::ok(), outputs[0], {outputs.begin() + 1, outputs.end()}, allocated};
 }
 
 inline bool same_bytes(const Buffer& a, const Buffer& b) {

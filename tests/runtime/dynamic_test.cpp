@@ -26,7 +26,7 @@ Result<Engine> engine_of(const std::string& text, bool optimize = true,
   STOKER_TRY(assign_layouts(contents, registry, true, {}));
   ContestOptions contest;
   contest.timing = false;
-  const auto pool = shared_worker_pool(runtime.pool);
+  STOKER_ASSIGN(const auto pool, shared_worker_pool(runtime.pool));
   STOKER_TRY(choose_tactics(contents, registry, *pool, contest));
   STOKER_TRY(finish_plan(contents, registry));
   STOKER_TRY(verify_plan(contents, tactic_lists()));

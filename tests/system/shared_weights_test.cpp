@@ -46,7 +46,7 @@ Result<std::shared_ptr<LoadedEngine>> build_tied(const std::string& text, bool r
   ContestOptions options;
   options.timing = false;
   options.reference_only = reference_only;
-  const auto pool = shared_worker_pool({});
+  STOKER_ASSIGN(const auto pool, shared_worker_pool({}));
   STOKER_TRY(choose_tactics(contents, registry, *pool, options));
   STOKER_TRY(finish_plan(contents, registry));
   STOKER_TRY(verify_plan(contents, tactic_lists()));

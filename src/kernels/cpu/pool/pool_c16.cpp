@@ -100,8 +100,12 @@ Status supports(const Desc& desc) {
 
 std::vector<std::vector<Layout>> layouts(const Desc&) { return {{Layout::kC16, Layout::kC16}}; }
 
-int64_t units(const Desc& desc, const Config&, const void*, int) {
-  const PoolGeometry g = geometry(desc);
+std::shared_ptr<const void> prepare(const Desc& desc, const Config&) {
+  return std::make_shared<const PoolGeometry>(geometry(desc));
+}
+
+int64_t units(const Desc&, const Config&, const void* prepared, int) {
+  const auto& g = *static_cast<const PoolGeometry*>(prepared);
   const int64_t rows = rows_per_unit(g);
   return g.w.out == 0 ? 0 : (g.rows() + rows - 1) / rows;
 }
@@ -110,7 +114,7 @@ template <class T>
 void pool_units(const Launch& l) {
   const Desc& desc = *l.desc;
   const auto& p = desc.as<PoolParams>();
-  const PoolGeometry g = geometry(desc);
+  const auto& g = *static_cast<const PoolGeometry*>(l.prepared);
   const int64_t step = rows_per_unit(g), per_plane = g.h.out * g.d.out,
                 channel_groups = groups(desc.inputs[0]);
   const T* x = static_cast<const T*>(l.inputs[0]);
@@ -149,6 +153,7 @@ const Tactic pool_c16 = {
     .family = Family::kPool,
     .supports = supports,
     .layouts = layouts,
+    .prepare = prepare,
     .units = units,
     .launch = launch,
 };

@@ -99,8 +99,12 @@ Status supports(const Desc& desc) {
   return Status::ok();
 }
 
-int64_t units(const Desc& desc, const Config&, const void*, int) {
-  const PoolGeometry g = geometry(desc);
+std::shared_ptr<const void> prepare(const Desc& desc, const Config&) {
+  return std::make_shared<const PoolGeometry>(geometry(desc));
+}
+
+int64_t units(const Desc&, const Config&, const void* prepared, int) {
+  const auto& g = *static_cast<const PoolGeometry*>(prepared);
   const int64_t rows = rows_per_unit(g);
   return g.w.out == 0 ? 0 : (g.rows() + rows - 1) / rows;
 }
@@ -108,7 +112,7 @@ int64_t units(const Desc& desc, const Config&, const void*, int) {
 template <class T>
 void pool_units(const Launch& l) {
   const auto& p = l.desc->as<PoolParams>();
-  const PoolGeometry g = geometry(*l.desc);
+  const auto& g = *static_cast<const PoolGeometry*>(l.prepared);
   const int64_t step = rows_per_unit(g);
   const T* x = static_cast<const T*>(l.inputs[0]);
   T* y = static_cast<T*>(l.outputs[0]);
@@ -144,6 +148,7 @@ const Tactic pool_plain = {
     .version = 1,
     .family = Family::kPool,
     .supports = supports,
+    .prepare = prepare,
     .units = units,
     .launch = launch,
 };
