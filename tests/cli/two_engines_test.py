@@ -1,0 +1,207 @@
+# stoker check --compare: where the numbers of two networks part; what it says of wrong uses.
+# two_engines_test.py --stoker PROGRAM [unittest arguments]
+# SPDX-License-Identifier: Apache-2.0
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import numpy
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+from onnx.reference import ReferenceEvaluator
+
+OPTIONS = None
+DONE, CHECK_FAILED, USAGE, INVALID = 0, 1, 2, 3
+
+
+def edited(model, output, weight, change):
+    """A copy of the model with another value of one initializer."""
+    copy = onnx.load(model)
+    tensor = next(t for t in copy.graph.initializer if t.name == weight)
+    value = change(numpy_helper.to_array(tensor).copy())
+    tensor.CopyFrom(numpy_helper.from_array(value, weight))
+    onnx.save(copy, output)
+    return output
+
+
+def loop_model(path, factor):
+    """Five rounds of s = tanh(factor * s)."""
+    value = lambda name, kind, dims: helper.make_tensor_value_info(name, kind, dims)
+    body = helper.make_graph(
+        [helper.make_node("Mul", ["s", "factor"], ["scaled"], name="scale"),
+         helper.make_node("Tanh", ["scaled"], ["next"], name="bend"),
+         helper.make_node("Identity", ["c"], ["go"], name="go_on")], "body",
+        [value("i", TensorProto.INT64, []), value("c", TensorProto.BOOL, []),
+         value("s", TensorProto.FLOAT, [4])],
+        [value("go", TensorProto.BOOL, []), value("next", TensorProto.FLOAT, [4])],
+        [numpy_helper.from_array(numpy.float32(factor), "factor")])
+    graph = helper.make_graph(
+        [helper.make_node("Loop", ["count", "", "x"], ["y"], name="rounds", body=body)], "looping",
+        [value("x", TensorProto.FLOAT, [4])], [value("y", TensorProto.FLOAT, [4])],
+        [numpy_helper.from_array(numpy.int64(5), "count")])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8),
+              path)
+    return path
+
+
+class Base(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(cls.folder.cleanup)
+        cls.lenet, cls.mlp = cls.path("lenet.onnx"), cls.path("mlp.onnx")
+        cls.run_ok("zoo", "lenet", "-o", cls.lenet)
+        cls.run_ok("zoo", "mlp", "-o", cls.mlp)
+        cls.other = edited(cls.lenet, cls.path("other.onnx"), "conv2.weight", lambda w: w * 1.5)
+        cls.engine = cls.path("lenet.engine")
+        cls.run_ok("build", cls.lenet, "-o", cls.engine)
+
+    @classmethod
+    def path(cls, name):
+        return os.path.join(cls.folder.name, name)
+
+    @staticmethod
+    def run_stoker(*arguments):
+        run = subprocess.run([OPTIONS.stoker, *arguments], capture_output=True, text=True,
+                             timeout=120, check=False)
+        return run.returncode, run.stdout, run.stderr
+
+    @classmethod
+    def run_ok(cls, *arguments):
+        code, out, err = cls.run_stoker(*arguments)
+        if code != DONE:
+            raise AssertionError(f"{arguments}: exit code {code}\n{out}{err}")
+        return out
+
+    def expect(self, code, *arguments, words=()):
+        found, out, err = self.run_stoker(*arguments)
+        text = f"{arguments}: exit code {found}\n{out}{err}"
+        self.assertEqual(found, code, text)
+        for word in words:
+            self.assertIn(word, out + err, text)
+        return out
+
+
+class Compare(Base):
+    def compare(self, a, b, *more, code=DONE):
+        return json.loads(self.expect(code, "check", "--compare", a, b, "--json", *more))
+
+    def test_a_changed_weight_is_found_at_its_node(self):
+        report = self.compare(self.lenet, self.other, "--knob-a", "disable_passes=all", "--knob-b",
+                              "disable_passes=all", code=CHECK_FAILED)
+        self.assertFalse(report["passed"])
+        values = {value["name"]: value for value in report["values"]}
+        first = values[report["first_over"]]
+        self.assertEqual(first["nodes"], ["Conv_3"])
+        self.assertEqual(first["made_by"], ["Conv_3"])
+        self.assertIsNone(first["growth"])  # the error begins there
+        self.assertGreater(values["Relu_4"]["growth"], 0)
+        order = [value["name"] for value in report["values"]]
+        for name in order[:order.index("Conv_3")]:
+            self.assertEqual(values[name]["max_abs"], 0, name)
+        self.assertIn("Conv_3 f32 [1,16,10,10]  <- first over tolerance",
+                      self.expect(CHECK_FAILED, "check", "--compare", self.lenet, self.other,
+                                  "--knob", "disable_passes=all"))
+
+    def test_a_fused_step_is_named_with_its_nodes(self):
+        report = self.compare(self.engine, self.other, code=CHECK_FAILED)
+        first = next(v for v in report["values"] if v["name"] == report["first_over"])
+        self.assertEqual(set(first["made_by"]), {"Conv_3", "Relu_4"})
+
+    def test_errors_are_those_of_the_reference_evaluator(self):
+        x = numpy.random.default_rng(1).random((1, 1, 28, 28), dtype=numpy.float32)
+        numpy.save(self.path("x.npy"), x)
+        wanted = ["Conv_3", "MaxPool_5", "Relu_8"]
+        results = []
+        for path in (self.lenet, self.other):
+            model = onnx.load(path)
+            outputs = {node.name: node.output[0] for node in model.graph.node}
+            for name in wanted:
+                model.graph.output.append(helper.make_empty_tensor_value_info(outputs[name]))
+            results.append(ReferenceEvaluator(model).run([outputs[n] for n in wanted], {"x": x}))
+        report = self.compare(self.lenet, self.other, "--input", "x=" + self.path("x.npy"),
+                              "--knob-a", "disable_passes=all", "--knob-b", "disable_passes=all",
+                              code=CHECK_FAILED)
+        values = {value["name"]: value for value in report["values"]}
+        for name, a, b in zip(wanted, *results):
+            found = values[name]
+            self.assertAlmostEqual(found["max_abs"] / numpy.abs(a - b).max(), 1, 3, name)
+            l2 = numpy.linalg.norm(a - b) / numpy.linalg.norm(a)
+            self.assertAlmostEqual(found["l2"] / l2, 1, 3, name)
+            cosine = (a * b).sum() / numpy.linalg.norm(a) / numpy.linalg.norm(b)
+            self.assertAlmostEqual(found["cosine_distance"], 1 - cosine, 4, name)
+
+    def test_layouts_do_not_matter(self):
+        report = self.compare(self.lenet, self.engine, "--knob-a", "layout_c16=false")
+        self.assertTrue(report["passed"])
+        self.assertIsNone(report["first_over"])
+        self.assertGreaterEqual(len(report["values"]), 7)
+        self.assertLess(max(value["l2"] for value in report["values"]), 1e-5)
+
+    def test_other_tactics_stay_within_tolerance(self):
+        report = self.compare(self.engine, self.engine, "--knob-b", "reference_only=true")
+        self.assertTrue(report["passed"])
+        self.assertIsNone(report["first_over"])
+
+    def test_values_of_a_loop_are_compared_in_every_round(self):
+        a, b = (loop_model(self.path(f"loop{i}.onnx"), 1 + i / 10) for i in range(2))
+        report = self.compare(a, b, "--knob", "disable_passes=all", code=CHECK_FAILED)
+        first = next(v for v in report["values"] if v["name"] == report["first_over"])
+        self.assertEqual(first["nodes"], ["scale"])
+        self.assertEqual(first["occurrences"], 5)
+        same = self.compare(a, a)
+        self.assertTrue(all(value["max_abs"] == 0 for value in same["values"]))
+
+    def test_stored_inputs_and_tolerances(self):
+        data = self.path("data")
+        for i in range(2):
+            folder = os.path.join(data, f"test_data_set_{i}")
+            os.makedirs(folder)
+            x = numpy.full((1, 1, 28, 28), i, numpy.float32)
+            numpy.save(os.path.join(folder, "x.npy"), x)
+        report = self.compare(self.engine, self.other, "--data", data, code=CHECK_FAILED)
+        self.assertEqual({value["occurrences"] for value in report["values"]}, {2})
+        self.assertTrue(self.compare(self.engine, self.other, "--data", data, "--atol",
+                                     "1000")["passed"])
+
+    def test_the_page_holds_what_json_says(self):
+        page = self.path("page.html")
+        report = self.compare(self.engine, self.other, "--html", page, code=CHECK_FAILED)
+        with open(page, encoding="utf-8") as file:
+            text = file.read()
+        for outside in ("http://", "https://", "src=", "@import", "url("):
+            self.assertNotIn(outside, text.replace("http://www.w3.org/2000/svg", ""))
+        line = next(line for line in text.splitlines() if line.startswith("const data = "))
+        self.assertEqual(json.loads(line[len("const data = "):].rstrip(";")), report)
+
+    def test_wrong_uses(self):
+        compare = ("check", "--compare", self.engine)
+        self.expect(USAGE, *compare, words=["--compare"])
+        self.expect(INVALID, *compare, self.path("none.onnx"), words=["does not exist"])
+        self.expect(USAGE, *compare, self.mlp, words=["not of one network", "inputs", "mlp.onnx"])
+        self.expect(USAGE, "check", self.engine, "--compare", self.engine, self.engine,
+                    words=["leave MODEL"])
+        self.expect(USAGE, *compare, self.engine, "--suite", self.folder.name, words=["--suite"])
+        self.expect(USAGE, "check", self.engine, "--data", self.folder.name, "--html", "x.html",
+                    words=["--compare"])
+        self.expect(USAGE, *compare, self.engine, "--knob-a", "no_such_knob=1",
+                    words=["no_such_knob"])
+        self.expect(USAGE, *compare, self.engine, "--input", "x=random:0", "--data",
+                    self.folder.name, words=["leave one out"])
+        self.expect(INVALID, *compare, self.engine, "--data", self.path("nowhere"),
+                    words=["nowhere"])
+        self.expect(USAGE, *compare, self.engine, "--atol", "-1", words=["--atol"])
+        idle = self.path("idle.engine")
+        self.run_ok("build", self.lenet, "-o", idle, "--device", "null:0")
+        self.expect(INVALID, *compare, idle, words=["computes no values"])
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--stoker", required=True)
+    OPTIONS, rest = parser.parse_known_args()
+    unittest.main(argv=[sys.argv[0], *rest])
