@@ -4,17 +4,9 @@
 #include <algorithm>
 #include <set>
 
+#include "api/explain_parts.h"
+
 namespace stoker {
-namespace {
-
-bool is_call(const PlanStep& step) {
-  if (step.subprograms.empty()) return false;
-  const auto* params = std::get_if<FallbackParams>(&step.params);
-  return params && params->op == kCallOp;
-}
-
-}  // namespace
-
 ValueTable::ValueTable(const LoadedEngine& engine)
     : contents_(engine.contents()),
       sources_(contents_.programs.size()),

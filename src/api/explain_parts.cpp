@@ -71,6 +71,11 @@ PeakShare peak_share(const ExplainedStep& step, const MachinePeaks& peaks) {
   return share;
 }
 
+bool is_call(const PlanStep& step) {
+  const auto* fallback = std::get_if<FallbackParams>(&step.params);
+  return fallback && fallback->op == kCallOp && !step.subprograms.empty();
+}
+
 std::string page_with_data(std::string page, std::string json) {
   // Inside a script element only this sequence could end it.
   for (size_t at = 0; (at = json.find("</", at)) != std::string::npos; at += 3)

@@ -1,4 +1,5 @@
-# stoker check --compare: where the numbers of two networks part; what it says of wrong uses.
+# stoker diff and stoker check --compare: where two engines differ, and where their numbers part;
+# what the commands say of wrong uses.
 # two_engines_test.py --stoker PROGRAM [unittest arguments]
 # SPDX-License-Identifier: Apache-2.0
 import argparse
@@ -198,6 +199,135 @@ class Compare(Base):
         idle = self.path("idle.engine")
         self.run_ok("build", self.lenet, "-o", idle, "--device", "null:0")
         self.expect(INVALID, *compare, idle, words=["computes no values"])
+
+
+class Diff(Base):
+    def diff(self, a, b, code=CHECK_FAILED):
+        return json.loads(self.expect(code, "diff", a, b, "--json"))
+
+    def build(self, name, model, *more):
+        self.run_ok("build", model, "-o", self.path(name), *more)
+        return self.path(name)
+
+    @staticmethod
+    def find(report, part, subject):
+        found = [d for d in report["differences"] if d["part"] == part and d["subject"] == subject]
+        return found[0] if found else None
+
+    def test_equal_engines(self):
+        report = self.diff(self.engine, self.engine, DONE)
+        self.assertTrue(report["equal"])
+        self.assertEqual(report["differences"], [])
+        self.assertIn("equal digests", self.expect(DONE, "diff", self.engine, self.engine))
+
+    def test_other_weights_are_named_and_change_only_numbers(self):
+        first = self.build("first.engine", self.lenet, "--refittable")
+        second = self.path("second.engine")
+        self.run_ok("refit", first, "--from", self.other, "-o", second)
+        report = self.diff(first, second)
+        weight = self.find(report, "weight", "conv2.weight")
+        self.assertEqual(weight["effect"], "numbers")
+        self.assertIn("of 2400 elements differ", weight["reason"])
+        self.assertEqual([d["subject"] for d in report["differences"] if d["part"] == "weight"],
+                         ["conv2.weight"])
+        self.assertEqual([d for d in report["differences"] if d["part"] == "step"], [])
+        self.assertEqual(report["both"] + report["speed"], 0)
+        self.expect(CHECK_FAILED, "check", "--compare", first, second,
+                    words=["first over tolerance: Relu_4", "Conv_3"])
+
+    def test_values_are_compared_whatever_the_packing(self):
+        plain = self.build("plain.engine", self.lenet, "--knob", "layout_c16=false")
+        changed = self.build("changed.engine", self.other, "--knob", "layout_c16=false")
+        subjects = {d["subject"]: d for d in self.diff(self.engine, plain)["differences"]
+                    if d["part"] == "weight"}
+        self.assertIn("packing of conv2.weight", subjects)
+        self.assertEqual(subjects["packing of conv2.weight"]["effect"], "speed")
+        self.assertNotIn("conv2.weight", subjects)
+        report = self.diff(self.engine, changed)
+        self.assertIn("2400 elements", self.find(report, "weight", "conv2.weight")["reason"])
+        self.assertIsNotNone(self.find(report, "network", "hash of the model file"))
+        self.assertIsNone(self.find(report, "weight", "conv1.weight"))
+
+    def test_other_tactics_are_named_with_their_step(self):
+        plain = self.build("tactics.engine", self.lenet, "--knob", "layout_c16=false")
+        report = self.diff(self.engine, plain)
+        tactic = self.find(report, "step", "tactic of Conv_0+Relu_1")
+        self.assertEqual((tactic["a"], tactic["b"], tactic["effect"]),
+                         ("conv_f32_stem", "conv_f32_im2col", "both"))
+        pool = self.find(report, "step", "tactic of MaxPool_2")
+        self.assertEqual(pool["effect"], "speed")  # the largest of some numbers is exact
+        self.assertEqual(self.find(report, "build", "knob layout_c16")["b"], "false")
+        self.expect(DONE, "check", "--compare", self.engine, plain, words=["no value is over"])
+
+    def test_another_config_of_a_tactic(self):
+        chosen = self.path("chosen.json")
+        first = self.build("config1.engine", self.lenet, "--knob", "disable_passes=all",
+                           "--save-decisions", chosen)
+        with open(chosen, encoding="utf-8") as file:
+            decisions = json.load(file)
+        step = decisions["steps"]["Relu_8"]
+        self.assertEqual(step["tactic"], "region_tile")
+        step["config"] = "default" if step["config"] == "coarse" else "coarse"
+        with open(chosen, "w", encoding="utf-8") as file:
+            json.dump(decisions, file)
+        second = self.build("config2.engine", self.lenet, "--decisions", chosen)
+        steps = [d for d in self.diff(first, second)["differences"] if d["part"] == "step"]
+        self.assertEqual([d["subject"] for d in steps], ["config of Relu_8"])
+        self.assertIn("coarse", steps[0]["a"] + steps[0]["b"])
+        self.expect(DONE, "check", "--compare", first, second, words=["no value is over"])
+
+    def test_another_fusion(self):
+        unfused = self.build("unfused.engine", self.lenet, "--knob", "disable_passes=all")
+        report = self.diff(self.engine, unfused)
+        fusion = self.find(report, "step", "fusion of Conv_0+Relu_1")
+        self.assertEqual(fusion["effect"], "both")
+        self.assertIn("Conv_0+Relu_1", fusion["a"])
+        self.assertIn("Conv_0 (conv)", fusion["b"])
+        self.assertIn("Relu_1 (region)", fusion["b"])
+
+    def test_attributes_of_a_node_that_changed(self):
+        model = onnx.load(self.lenet)
+        for node in model.graph.node:
+            if node.name == "Gemm_7":
+                node.attribute.append(helper.make_attribute("alpha", 0.5))
+        changed = self.path("alpha.onnx")
+        onnx.save(model, changed)
+        report = self.diff(self.engine, self.build("alpha.engine", changed))
+        steps = [d for d in report["differences"] if d["part"] in ("step", "weight")]
+        self.assertTrue(steps)
+        self.assertTrue(all("Gemm_7" in d["subject"] or "fc1" in d["subject"] or
+                            d["subject"].startswith("weights of one") for d in steps), steps)
+
+    def test_shapes_and_targets(self):
+        fixed = self.build("fixed.engine", self.lenet, "--shapes", "x:4x1x28x28", "--device",
+                           "cpu:x86-64-v3", "--lean")
+        report = self.diff(self.engine, fixed)
+        self.assertEqual(self.find(report, "shapes", "input x")["b"], "tensor f32 [4,1,28,28]")
+        self.assertEqual(self.find(report, "build", "device")["b"], "cpu:x86-64-v3")
+        self.assertEqual(self.find(report, "build", "graph")["effect"], "neither")
+
+    def test_another_network(self):
+        report = self.diff(self.engine, self.build("mlp.engine", self.mlp))
+        self.assertFalse(report["same_network"])
+        self.assertEqual({d["part"] for d in report["differences"]}, {"network", "shapes"})
+
+    def test_wrong_uses(self):
+        self.expect(INVALID, "diff", self.engine, self.path("none.engine"),
+                    words=["does not exist"])
+        self.expect(USAGE, "diff", self.engine)
+        self.expect(USAGE, "diff", self.engine, self.lenet, words=["no .engine file", "--compare"])
+        broken = self.path("broken.engine")
+        with open(self.engine, "rb") as file:
+            data = bytearray(file.read())
+        data[5000] ^= 1
+        with open(broken, "wb") as file:
+            file.write(data)
+        self.expect(INVALID, "diff", self.engine, broken, words=["broken.engine"])
+        self.expect(INVALID, "diff", broken, self.engine)
+        with open(broken, "wb") as file:
+            file.write(data[:300])
+        self.expect(INVALID, "diff", self.engine, broken)
+        self.expect(USAGE, "diff", self.engine, self.engine, self.engine)
 
 
 if __name__ == "__main__":
