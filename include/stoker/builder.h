@@ -16,6 +16,11 @@ class Model {
   // .onnx files. Everything wrong with the file is reported at once. Of the knobs only op_libraries
   // matters: the libraries of custom operators that the model may use; building knows them then.
   static Result<Model> load(const std::string& path, const KnobList& knobs = {});
+  // The network that an engine was built from, as its passes left it: to build it anew for another
+  // device, with other settings or by a newer version. The sizes that the engine was built for stay
+  // unless BuildOptions::shapes names others. Refused for engines that were built lean or wait for
+  // their weights.
+  static Result<Model> of(const Engine& engine);
   explicit Model(std::shared_ptr<const LoadedModel> impl) : impl_(std::move(impl)) {}
 
   std::vector<TensorInfo> inputs() const;

@@ -2,12 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <chrono>
 
+#include "api/graph_section.h"
 #include "api/loaded_model.h"
 #include "api/oracle.h"
 #include "api/shape_spec.h"
 #include "api/unfused_check.h"
-#include "base/file.h"
-#include "base/hash.h"
 #include "base/knobs.h"
 #include "base/log.h"
 #include "device/cpu_info.h"
@@ -21,16 +20,6 @@
 namespace stoker {
 namespace {
 
-std::vector<TensorInfo> value_infos(const std::vector<Value*>& values) {
-  std::vector<TensorInfo> infos;
-  for (const Value* value : values) {
-    TensorInfo info{value->origin.empty() ? value->name : value->origin, value->type.dtype, {}};
-    for (const Dim& dim : value->type.dims) info.dims.push_back(dim.text());
-    infos.push_back(std::move(info));
-  }
-  return infos;
-}
-
 class Builder {
  public:
   Builder(const LoadedModel& model, const BuildOptions& options)
@@ -39,6 +28,13 @@ class Builder {
   Result<Engine> run() {
     const auto start = std::chrono::steady_clock::now();
     STOKER_TRY(configure());
+    if (model_.from_engine && refittable()) {
+      return unsupported(
+          "an engine built from an engine cannot be refitted: it does not know the model's "
+          "constants "
+          "by their names; build from the model");
+    }
+    profile_ = model_.profile;
     graph_ = model_.imported.graph->clone();
     STOKER_TRY(apply_shapes());
     if (refittable()) open_weights(*graph_);
@@ -47,7 +43,7 @@ class Builder {
     STOKER_TRY(tune());
     STOKER_TRY(finish_plan(contents_, *registry_));
     if (refittable()) keep_sources(contents_, *model_.imported.graph);
-    fill_manifest();
+    STOKER_TRY(fill_manifest());
     STOKER_TRY(verify_plan(contents_, tactic_lists()));
     if (knobs_.get_bool(Knob::kSelfCheck)) STOKER_TRY(check_whole());
     if (options_.strip_weights) strip_weights(contents_);
@@ -113,7 +109,7 @@ class Builder {
     for (const std::string& text : options_.shapes) {
       STOKER_ASSIGN(ShapeSpec spec, parse_shape_spec(text, *graph_));
       shapes[spec.input] = spec.dims;
-      profile_.insert(spec.profile.begin(), spec.profile.end());
+      for (auto& [name, sizes] : spec.profile) profile_[name] = sizes;
     }
     return shapes.empty() ? Status::ok() : set_input_shapes(*graph_, shapes);
   }
@@ -161,7 +157,8 @@ class Builder {
     lower_options.refittable = refittable();
     STOKER_ASSIGN(contents_, lower_graph(*graph_, lower_options));
     insert_transfers(contents_);
-    contents_.volatile_section.notes = contents_notes_;
+    auto& notes = contents_.volatile_section.notes;
+    notes.insert(notes.begin(), contents_notes_.begin(), contents_notes_.end());
     LayoutDecisions layouts;
     if (decisions_) {
       for (const auto& [name, decision] : decisions_->steps) layouts[name] = decision.layouts;
@@ -186,7 +183,7 @@ class Builder {
     return choose_tactics(contents_, *registry_, *pool_, contest);
   }
 
-  void fill_manifest() {
+  Status fill_manifest() {
     Manifest& manifest = contents_.manifest;
     manifest.library_version = kLibraryVersion;
     manifest.model_name = graph_->name;
@@ -198,8 +195,11 @@ class Builder {
     for (const std::string& text : options_.shapes)
       manifest.options["shapes"] += (manifest.options["shapes"].empty() ? "" : " ") + text;
     if (refittable()) manifest.options["refittable"] = "true";
-    if (!options_.lean) contents_.graph_text = print(*graph_, open_sources(contents_.sources));
+    if (!options_.lean) {
+      STOKER_ASSIGN(contents_.graph_text, graph_section(*graph_, contents_));
+    }
     contents_.volatile_section.fingerprint = machine_fingerprint();
+    return Status::ok();
   }
 
   bool refittable() const { return options_.refittable || options_.strip_weights; }
@@ -251,27 +251,6 @@ class Builder {
 };
 
 }  // namespace
-
-Result<Model> Model::load(const std::string& path, const KnobList& knobs) {
-  auto model = std::make_shared<LoadedModel>();
-  STOKER_ASSIGN(KnobSet set, KnobSet::from_environment());
-  for (const auto& [name, value] : knobs) STOKER_TRY(set.set(name, value));
-  ImportOptions options;
-  STOKER_ASSIGN(options.op_libraries, load_op_libraries(set.get_string(Knob::kOpLibraries)));
-  STOKER_ASSIGN(model->imported, import_onnx_file(path, options));
-  model->op_libraries = std::move(options.op_libraries);
-  STOKER_ASSIGN(const Tensor bytes, read_file(path, ImportLimits{}.max_file_bytes));
-  model->path = path;
-  model->hash = content_hash(
-      {static_cast<const std::byte*>(bytes.data()), static_cast<size_t>(bytes.bytes())});
-  return Model(std::move(model));
-}
-
-std::vector<TensorInfo> Model::inputs() const { return value_infos(impl_->imported.graph->inputs); }
-std::vector<TensorInfo> Model::outputs() const {
-  return value_infos(impl_->imported.graph->outputs);
-}
-std::string Model::graph_text() const { return print(*impl_->imported.graph); }
 
 Result<Engine> build(const Model& model, const BuildOptions& options) {
   return Builder(model.impl(), options).run();

@@ -50,12 +50,9 @@ std::string run_text(const ExplainedStep& step, const RunRecord& run) {
 }
 
 void add_step(const ExplainedStep& step, const RunRecord* run, std::string& text) {
-  std::string by =
-      step.calls ? "runs other programs" : fmt::format("by {} ({})", step.tactic(), step.config());
-  if (step.plan->kind == PlanProgram::Kind::kDynamic && !step.calls) by = "evaluated";
   text += fmt::format("\nstep {}{} {}: {} {} on {}{}\n",
                       step.program ? fmt::format("{}.", step.program) : "", step.index,
-                      step.step->name, step.family(), by, place_text(step.step->place),
+                      step.step->name, step.family(), step.how(), place_text(step.step->place),
                       step.reference ? "  [slow: reference]" : "");
   if (!step.step->origins.empty()) {
     text += fmt::format("    from     {}\n", joined(step.step->origins, ", "));
@@ -66,6 +63,7 @@ void add_step(const ExplainedStep& step, const RunRecord* run, std::string& text
   for (const int32_t tensor : step.step->outputs) {
     text += fmt::format("    output   {}\n", tensor_text(*step.plan, tensor));
   }
+  if (!step.slow.empty()) text += fmt::format("    slow     {}\n", step.slow);
   if (run && step.profile) text += run_text(step, *run);
   if (!step.measured) return;
   if (!step.measured->candidates.empty()) text += "    candidates\n";
@@ -104,11 +102,12 @@ void add_table(const std::vector<ExplainedStep>& steps, const RunRecord& run, st
                       "tactic", "step (origins)");
   for (const ExplainedStep* step : order) {
     const PeakShare share = peak_share(*step, run.peaks);
+    const std::string by =
+        step->reference ? "reference " + step->op() : step->tactic() + "/" + step->config();
     text += fmt::format(
         "{:10.2f} {:5.1f}% {:7.0f} {:7.0f}  {:32} {} ({})\n", step->profile->time_us,
         100 * step->profile->time_us / std::max(run.total_us, 1e-9), 100 * share.compute,
-        100 * share.memory, step->reference ? "reference" : step->tactic() + "/" + step->config(),
-        step->step->name, joined(step->step->origins, "+"));
+        100 * share.memory, by, step->step->name, joined(step->step->origins, "+"));
   }
 }
 
@@ -122,15 +121,19 @@ std::string explain_text(const Engine& engine, const RunRecord* run) {
       fmt::format("model    {}\ndevice   {}\nroute    {}\nsteps    {}\nbuild    {:.2f} s\n",
                   contents.manifest.model_name, contents.manifest.device, contents.manifest.route,
                   steps.size(), contents.volatile_section.build_seconds);
-  std::vector<std::string> slow;
+  std::string slow;
+  size_t slow_count = 0;
   for (const ExplainedStep& step : steps) {
     add_step(step, run, text);
-    if (step.reference) slow.push_back(step.step->name);
+    if (!step.reference) continue;
+    ++slow_count;
+    slow += fmt::format("  {}{}{}: {}\n", step.step->name, step.step->origins.empty() ? "" : " of ",
+                        joined(step.step->origins, ", "), step.slow);
   }
   if (run) add_table(steps, *run, text);
   if (!slow.empty()) {
-    text += fmt::format("\n{} of {} steps run by the slow reference evaluation: {}\n", slow.size(),
-                        steps.size(), joined(slow, ", "));
+    text += fmt::format("\n{} of {} steps run by the slow reference evaluation\n{}", slow_count,
+                        steps.size(), slow);
   }
   const auto& notes = contents.volatile_section.notes;
   if (!notes.empty()) text += "\nnotes\n";

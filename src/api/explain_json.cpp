@@ -23,7 +23,11 @@ Json tensor_json(const PlanProgram& program, int32_t index) {
   const PlanTensor& tensor = program.tensors[static_cast<size_t>(index)];
   Json dims = Json::array();
   for (const Dim& dim : tensor.dims) dims.push_back(dim.text());
+  // A view is written by whoever writes the tensor that it lies in.
+  const PlanTensor& root =
+      tensor.alias_of < 0 ? tensor : program.tensors[static_cast<size_t>(tensor.alias_of)];
   return {{"name", tensor.name},
+          {"memory_of", root.name},
           {"dtype", dtype_name(tensor.dtype)},
           {"dims", tensor.ranked ? dims : Json(nullptr)},
           {"layout", layout_name(tensor.layout)},
@@ -45,10 +49,16 @@ Json run_json(const ExplainedStep& step, const RunRecord& run) {
 }
 
 Json step_json(const ExplainedStep& step, const RunRecord* run) {
-  Json json = {{"name", step.step->name},     {"program", step.plan->name},
-               {"family", step.family()},     {"place", place_text(step.step->place)},
-               {"tactic", step.tactic()},     {"config", step.config()},
-               {"reference", step.reference}, {"origins", step.step->origins}};
+  Json json = {{"name", step.step->name},
+               {"program", step.plan->name},
+               {"family", step.family()},
+               {"place", place_text(step.step->place)},
+               {"tactic", step.tactic()},
+               {"config", step.config()},
+               {"reference", step.reference},
+               {"origins", step.step->origins},
+               {"op", step.op()},
+               {"slow", step.slow}};
   json["inputs"] = Json::array();
   for (const int32_t tensor : step.step->inputs)
     json["inputs"].push_back(tensor_json(*step.plan, tensor));

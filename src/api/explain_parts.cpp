@@ -6,6 +6,8 @@
 #include <map>
 
 #include "base/status.h"
+#include "lower/lowered.h"
+#include "ops/op.h"
 
 namespace stoker {
 namespace {
@@ -30,6 +32,43 @@ std::string ExplainedStep::family() const {
   if (plan->kind == PlanProgram::Kind::kDynamic) return std::get<FallbackParams>(step->params).op;
   return family_name(static_cast<Family>(step->params.index()));
 }
+
+std::string ExplainedStep::op() const {
+  const auto* call = std::get_if<FallbackParams>(&step->params);
+  return call && !calls ? call->op : "";
+}
+
+std::string ExplainedStep::how() const {
+  if (calls) return "runs other programs";
+  if (plan->kind == PlanProgram::Kind::kDynamic) return "evaluated";
+  if (tactic().empty()) return "by a kernel that is chosen when its sizes are known";
+  return config().empty() ? "by " + tactic() : fmt::format("by {} ({})", tactic(), config());
+}
+
+namespace {
+
+// Why a step runs by the reference; notes of the build say why its usual family refused.
+std::string slow_reason(const ExplainedStep& step, const std::vector<std::string>& notes) {
+  if (!step.reference) return "";
+  if (step.op().empty()) return "no kernel of its family takes it; the candidates say why";
+  if (step.plan->kind == PlanProgram::Kind::kDynamic)
+    return fmt::format(
+        "op '{}' is evaluated value by value: sizes, a rank or a branch are known only while "
+        "running",
+        step.op());
+  const Op* op = find_op(step.op());
+  const std::string family(op ? usual_family(*op) : "reference");
+  if (family == "reference") return fmt::format("no kernel computes op '{}'", step.op());
+  const std::string start = step.step->name + " is slow: ";
+  for (const std::string& note : notes) {
+    if (note.starts_with(start))
+      return fmt::format("the {} kernels do not take this '{}': {}", family, step.op(),
+                         note.substr(start.size()));
+  }
+  return fmt::format("the {} kernels do not take this '{}'", family, step.op());
+}
+
+}  // namespace
 
 std::vector<ExplainedStep> explained_steps(const LoadedEngine& engine, const RunRecord* record) {
   const EngineContents& contents = engine.contents();
@@ -56,6 +95,7 @@ std::vector<ExplainedStep> explained_steps(const LoadedEngine& engine, const Run
       const Tactic* tactic = engine.registry().find(step.tactic());
       const bool evaluated = program.kind == PlanProgram::Kind::kDynamic && !step.calls;
       step.reference = evaluated || (tactic && tactic->reference);
+      step.slow = slow_reason(step, contents.volatile_section.notes);
       steps.push_back(step);
     }
   }

@@ -19,8 +19,13 @@ struct ExplainedStep {
   const StepProfile* profile = nullptr;
   bool reference = false;  // run by the op's slow reference evaluation
   bool calls = false;      // runs other programs
+  std::string slow;        // of a reference step: why no kernel runs it
 
   std::string family() const;
+  // The op of a step that has no family of its own; empty otherwise.
+  std::string op() const;
+  // "by conv_f32_c16 (default)", or what stands for it.
+  std::string how() const;
   // The tactic and config that ran, or those of the plan.
   const std::string& tactic() const { return profile ? profile->tactic : step->tactic; }
   const std::string& config() const { return profile ? profile->config : step->config; }

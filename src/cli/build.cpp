@@ -1,4 +1,4 @@
-// stoker build: from a model file to an engine file.
+// stoker build: from a model file, or from the graph that an engine keeps, to an engine file.
 // SPDX-License-Identifier: Apache-2.0
 #include <CLI/CLI.hpp>
 #include <filesystem>
@@ -21,10 +21,6 @@ struct BuildArguments {
 Status check(const BuildArguments& arguments) {
   const ModelOptions& model = *arguments.model;
   STOKER_TRY(check_model_options(model));
-  if (model.is_engine()) {
-    return invalid_argument("'{}' is an engine already; give the .onnx file that it came from",
-                            model.path);
-  }
   const bool looking =
       !model.dump_after.empty() || !model.stop_after.empty() || !model.save_decisions.empty();
   if (arguments.output.empty() && !looking) {
@@ -92,6 +88,7 @@ Result<int> run_build(const BuildArguments& arguments, Console& console) {
 Action add_build(CLI::App& app) {
   auto arguments = std::make_shared<BuildArguments>();
   arguments->model = add_model_options(app);
+  arguments->model->rebuild = true;
   app.add_option("-o,--output", arguments->output, "the engine file to write");
   app.add_flag("--refittable", arguments->model->refittable,
                "let stoker refit give the engine other weights; it grows by some of them");

@@ -166,7 +166,7 @@ Status check_model_options(const ModelOptions& options) {
   }
   STOKER_TRY(check_path(options.path));
   STOKER_TRY(knob_list(options).status());
-  return options.is_engine() ? refuse_on_engine(options) : Status::ok();
+  return options.builds() ? Status::ok() : refuse_on_engine(options);
 }
 
 Result<KnobList> knob_list(const ModelOptions& options) {
@@ -222,12 +222,18 @@ Result<BuildOptions> build_options(const ModelOptions& options, Console& console
   return build;
 }
 
+static Result<Model> load_model(const ModelOptions& options, const KnobList& knobs) {
+  if (!options.is_engine()) return Model::load(options.path, knobs);
+  STOKER_ASSIGN(const Engine engine, Engine::load(options.path, knobs));
+  return Model::of(engine);
+}
+
 Result<OpenedEngine> open_engine(const ModelOptions& options, Console& console,
                                  std::vector<std::pair<std::string, std::string>>* dumps) {
   STOKER_TRY(check_model_options(options));
   if (options.verbose) set_log_level(LogLevel::kInfo);
   const auto start = std::chrono::steady_clock::now();
-  if (options.is_engine()) {
+  if (!options.builds()) {
     STOKER_ASSIGN(const KnobList knobs, knob_list(options));
     auto engine = Engine::load(options.path, knobs);
     if (!engine) return engine.status();
@@ -241,7 +247,7 @@ Result<OpenedEngine> open_engine(const ModelOptions& options, Console& console,
       console.print("# after {}\n{}\n", pass, text);
     }
   };
-  auto model = Model::load(options.path, build_settings.knobs);
+  auto model = load_model(options, build_settings.knobs);
   if (!model) {
     const Status& status = model.status();
     const bool named = status.message().find(options.path) != std::string::npos;

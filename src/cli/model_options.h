@@ -25,8 +25,11 @@ struct ModelOptions {
   std::string decisions, save_decisions, dump_after, stop_after;
   std::string calibrate, accuracy, time_budget, opt_level;  // refused: not part of this version
   bool lean = false, refittable = false, strip_weights = false, verbose = false;
+  bool rebuild = false;  // an engine is built anew from the graph that it keeps
 
   bool is_engine() const;
+  // Is MODEL built rather than loaded?
+  bool builds() const { return rebuild || !is_engine(); }
 };
 
 // MODEL may be left out when `required` is false; what it may be says `help`.

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <map>
+
 #include "base/status.h"
 #include "engine/engine_file.h"
 
@@ -33,17 +35,53 @@ std::string bytes_text(int64_t bytes) {
   return fmt::format("{:.1f} MiB", static_cast<double>(bytes) / (1024 * 1024));
 }
 
-std::string tensor_text(const PlanProgram& program, int32_t index) {
+// Formulas of sizes grow with the depth of a network: a long one is called #1, #2, ... and told
+// once at the end. JSON has them whole.
+class SizeNames {
+ public:
+  std::string text(const Dims& dims) {
+    std::string text;
+    for (const Dim& dim : dims) text += (text.empty() ? "" : ",") + name(dim.text());
+    return "[" + text + "]";
+  }
+
+  std::string list() const {
+    std::string text;
+    for (size_t i = 0; i < formulas_.size(); ++i) {
+      const std::string& formula = formulas_[i];
+      text += fmt::format("size           #{} = {}{}\n", i + 1, formula.substr(0, kShown),
+                          formula.size() > kShown ? "..." : "");
+    }
+    return text;
+  }
+
+ private:
+  static constexpr size_t kLongest = 16, kShown = 120;
+
+  std::string name(std::string formula) {
+    if (formula.size() <= kLongest) return formula;
+    const auto [it, added] = numbers_.try_emplace(formula, formulas_.size() + 1);
+    if (added) formulas_.push_back(std::move(formula));
+    return fmt::format("#{}", it->second);
+  }
+
+  std::map<std::string, size_t> numbers_;
+  std::vector<std::string> formulas_;
+};
+
+std::string tensor_text(const PlanProgram& program, int32_t index, SizeNames& sizes) {
   if (index < 0 || static_cast<size_t>(index) >= program.tensors.size()) return "-";
   const PlanTensor& tensor = program.tensors[static_cast<size_t>(index)];
   return fmt::format(
-      "{}{}{}", dtype_name(tensor.dtype), dims_text(tensor.dims),
+      "{}{}{}", dtype_name(tensor.dtype), tensor.ranked ? sizes.text(tensor.dims) : "[?]",
       tensor.layout == Layout::kPlain ? "" : std::string(" ") + layout_name(tensor.layout));
 }
 
-std::string tensors_text(const PlanProgram& program, const std::vector<int32_t>& list) {
+std::string tensors_text(const PlanProgram& program, const std::vector<int32_t>& list,
+                         SizeNames& sizes) {
   std::string text;
-  for (const int32_t index : list) text += (text.empty() ? "" : ", ") + tensor_text(program, index);
+  for (const int32_t index : list)
+    text += (text.empty() ? "" : ", ") + tensor_text(program, index, sizes);
   return text;
 }
 
@@ -72,38 +110,40 @@ std::string symbols_text(const std::vector<PlanSymbol>& symbols) {
   return text;
 }
 
-std::string step_text(const PlanProgram& program, size_t index) {
+std::string step_text(const PlanProgram& program, size_t index, SizeNames& sizes) {
   const PlanStep& step = program.steps[index];
   const auto family = static_cast<Family>(step.params.index());
   const auto* fallback = std::get_if<FallbackParams>(&step.params);
-  std::string text =
-      fmt::format("  {:>4} {}  {}{}  {}{}  ({}) -> {}\n", index, shown(step.name),
-                  family_name(family), fallback ? "(" + shown(fallback->op) + ")" : "",
-                  shown(step.tactic), step.config.empty() ? "" : "/" + shown(step.config),
-                  tensors_text(program, step.inputs), tensors_text(program, step.outputs));
+  std::string text = fmt::format(
+      "  {:>4} {}  {}{}  {}{}  ({}) -> {}\n", index, shown(step.name), family_name(family),
+      fallback ? "(" + shown(fallback->op) + ")" : "", shown(step.tactic),
+      step.config.empty() ? "" : "/" + shown(step.config),
+      tensors_text(program, step.inputs, sizes), tensors_text(program, step.outputs, sizes));
   if (!step.origins.empty()) text += fmt::format("       from {}\n", joined(step.origins));
   return text;
 }
 
-std::string program_text(const PlanProgram& program, bool verbose) {
+std::string program_text(const PlanProgram& program, bool verbose, SizeNames& sizes) {
   std::string text = fmt::format("program {}: {} steps, {} tensors\n", shown(program.name),
                                  program.steps.size(), program.tensors.size());
   for (const PlanPort& port : program.inputs) {
-    text += fmt::format("  input  {}: {}\n", shown(port.name), tensor_text(program, port.tensor));
+    text += fmt::format("  input  {}: {}\n", shown(port.name),
+                        tensor_text(program, port.tensor, sizes));
   }
   for (const PlanPort& port : program.outputs) {
-    text += fmt::format("  output {}: {}\n", shown(port.name), tensor_text(program, port.tensor));
+    text += fmt::format("  output {}: {}\n", shown(port.name),
+                        tensor_text(program, port.tensor, sizes));
   }
   for (const PlanState& state : program.states) {
-    text +=
-        fmt::format("  state  {}: {}\n", shown(state.name), tensor_text(program, state.initial));
+    text += fmt::format("  state  {}: {}\n", shown(state.name),
+                        tensor_text(program, state.initial, sizes));
   }
-  for (size_t i = 0; i < program.steps.size(); ++i) text += step_text(program, i);
+  for (size_t i = 0; i < program.steps.size(); ++i) text += step_text(program, i, sizes);
   for (size_t i = 0; verbose && i < program.tensors.size(); ++i) {
     const PlanTensor& tensor = program.tensors[i];
     text += fmt::format(
         "  tensor {:>4} {} {} {}{}\n", i, kind_name(tensor.kind), shown(tensor.name),
-        tensor_text(program, static_cast<int32_t>(i)),
+        tensor_text(program, static_cast<int32_t>(i), sizes),
         tensor.alias_of >= 0 ? fmt::format(" in the memory of {}", tensor.alias_of) : "");
   }
   return text;
@@ -162,7 +202,10 @@ std::string describe_engine(const EngineContents& contents, bool verbose) {
   const Result<std::string> digest = engine_digest(contents);
   text += fmt::format("digest         {}\n", digest.is_ok() ? *digest : digest.status().message());
   text += symbols_text(contents.symbols);
-  for (const PlanProgram& program : contents.programs) text += program_text(program, verbose);
+  SizeNames sizes;
+  for (const PlanProgram& program : contents.programs)
+    text += program_text(program, verbose, sizes);
+  text += sizes.list();
   text += weights_text(contents.weights, verbose);
   text += contents.graph_text.empty()
               ? "graph: left out (lean engine)\n"

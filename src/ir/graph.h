@@ -11,10 +11,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <functional>
 #include <list>
 #include <memory>
 #include <set>
 #include <string>
+#include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
@@ -154,11 +156,26 @@ Status verify(const Graph& graph);
 // larger ones as their dtype, shape and content hash, which `lookup` turns back into tensors
 // (without lookup, and where the content was left out, they become zero-filled tensors of that
 // type).
-// `open`: names (origins) of source constants whose content, and that of what is made from them, is
-// left out.
-std::string print(const Graph& graph, const std::set<std::string>& open = {});
-using ConstantLookup = Result<Tensor> (*)(void* context, const std::string& hash);
-Result<std::unique_ptr<Graph>> parse_graph(const std::string& text, ConstantLookup lookup = nullptr,
-                                           void* context = nullptr);
+struct PrintOptions {
+  // Names (origins) of source constants whose content, and that of what is made from them, is left
+  // out.
+  std::set<std::string> open;
+  // Constants that print as the number of a weight that holds their content.
+  std::unordered_map<const Value*, int32_t> weights;
+  // Elements to print in line of constants that a running node reads, and that are not made of
+  // such weights.
+  int64_t inline_elements = 16;
+};
+std::string print(const Graph& graph, const PrintOptions& options = {});
+
+// Where the text says that a constant's content is.
+struct ConstantReference {
+  DType dtype = DType::kInvalid;
+  Shape shape;
+  std::string hash;     // of the content; empty: the text has it not
+  int64_t weight = -1;  // the number of the weight that holds it; -1: none does
+};
+using ConstantLookup = std::function<Result<Tensor>(const ConstantReference&)>;
+Result<std::unique_ptr<Graph>> parse_graph(const std::string& text, ConstantLookup lookup = {});
 
 }  // namespace stoker

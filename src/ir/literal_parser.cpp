@@ -178,7 +178,6 @@ Result<Tensor> LiteralParser::zero_filled(const ValueType& type, const Shape& sh
   return zeros;
 }
 
-// The content behind the type of a constant: "{...}", "hash ..." or "open".
 Result<Tensor> LiteralParser::tensor_of(const ValueType& type) {
   const auto shape = constant_dims(type.dims);
   if (type.kind != ValueType::Kind::kTensor || !type.ranked || !shape ||
@@ -189,15 +188,20 @@ Result<Tensor> LiteralParser::tensor_of(const ValueType& type) {
     if (type.dtype == DType::kC64 || type.dtype == DType::kC128) return lexer_.bad("'hash'");
     return inline_tensor(type.dtype, *shape);
   }
-  if (lexer_.take_word("open")) return zero_filled(type, *shape);
-  if (!lexer_.take_word("hash")) return lexer_.bad("'{', 'hash' or 'open'");
-  const std::string hash(lexer_.word());
-  if (hash.size() != 32) return lexer_.bad("a hash of 32 hexadecimal digits");
+  ConstantReference reference{type.dtype, *shape, "", -1};
+  if (lexer_.take_word("weight")) {
+    STOKER_ASSIGN(reference.weight, integer_of<int64_t>(lexer_.word()));
+    if (reference.weight < 0) return lexer_.bad("the number of a weight");
+  } else if (!lexer_.take_word("open")) {
+    if (!lexer_.take_word("hash")) return lexer_.bad("'{', 'hash', 'weight' or 'open'");
+    reference.hash = std::string(lexer_.word());
+    if (reference.hash.size() != 32) return lexer_.bad("a hash of 32 hexadecimal digits");
+  }
   if (!lookup_) return zero_filled(type, *shape);
-  auto tensor = lookup_(context_, hash);
+  auto tensor = lookup_(reference);
   if (!tensor.is_ok()) return at_line(tensor.status());
   if (tensor->dtype() != type.dtype || tensor->shape() != *shape) {
-    return corrupt_file("line {}: constant {} is {}{}, the text says {}", lexer_.line(), hash,
+    return corrupt_file("line {}: the constant is {}{}, the text says {}", lexer_.line(),
                         dtype_name(tensor->dtype()), shape_text(tensor->shape()), type_text(type));
   }
   return tensor;

@@ -11,13 +11,13 @@ namespace stoker {
 
 class LiteralParser {
  public:
-  LiteralParser(std::string_view text, ConstantLookup lookup, void* context)
-      : lexer_(text), lookup_(lookup), context_(context) {}
+  LiteralParser(std::string_view text, ConstantLookup lookup)
+      : lexer_(text), lookup_(std::move(lookup)) {}
 
  protected:
   Result<ValueType> type();
   Result<Dims> dims_in_brackets();  // the opening bracket is taken already
-  // The content behind the type of a constant: "{...}", "hash ..." or "open".
+  // The content behind the type of a constant: "{...}", "hash ...", "weight ..." or "open".
   Result<Tensor> tensor_of(const ValueType& type);
   Result<Tensor> zero_filled(const ValueType& type, const Shape& shape);
   Result<Attributes> attribute_block();
@@ -48,7 +48,6 @@ class LiteralParser {
   Result<double> float_of(std::string_view token) const;
 
   ConstantLookup lookup_;
-  void* context_;
   int64_t zero_filled_bytes_ = 0;
 };
 

@@ -307,13 +307,12 @@ Result<std::unique_ptr<Graph>> Parser::graph_block(Graph* parent, int depth) {
 
 }  // namespace
 
-Result<std::unique_ptr<Graph>> parse_graph(const std::string& text, ConstantLookup lookup,
-                                           void* context) {
+Result<std::unique_ptr<Graph>> parse_graph(const std::string& text, ConstantLookup lookup) {
   if (text.size() > kMaxTextBytes) {
     return error(StatusCode::kResourceExhausted, "the graph text has {} bytes, at most {} are read",
                  text.size(), kMaxTextBytes);
   }
-  return Parser(text, lookup, context).run();
+  return Parser(text, std::move(lookup)).run();
 }
 
 }  // namespace stoker

@@ -1,6 +1,7 @@
 // The printer of the text form; parse.cpp reads exactly what this writes.
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 
@@ -63,14 +64,14 @@ std::string element_text(const Tensor& tensor, int64_t index) {
   return fmt::format("{}", value);
 }
 
-bool prints_inline(const Tensor& tensor) {
+bool prints_inline(const Tensor& tensor, int64_t limit) {
   if (tensor.dtype() == DType::kC64 || tensor.dtype() == DType::kC128) return false;
-  return tensor.dtype() == DType::kString || tensor.count() <= kInlineElements;
+  return tensor.dtype() == DType::kString || tensor.count() <= limit;
 }
 
 // " {1, 2}" or " hash ...": what follows the type of a constant.
-std::string content_text(const Tensor& tensor) {
-  if (!prints_inline(tensor)) return " hash " + content_hash(tensor);
+std::string content_text(const Tensor& tensor, int64_t limit = kInlineElements) {
+  if (!prints_inline(tensor, limit)) return " hash " + content_hash(tensor);
   std::string text = " {";
   for (int64_t i = 0; i < tensor.count(); ++i) {
     if (i) text += ", ";
@@ -91,7 +92,7 @@ std::string list_text(const std::vector<T>& list, const char* kind_when_empty, F
 
 class Printer {
  public:
-  explicit Printer(const std::set<std::string>& open) : open_(open) {}
+  explicit Printer(const PrintOptions& options) : options_(options) {}
 
   std::string run(const Graph& graph) {
     print_graph(graph, "");
@@ -100,6 +101,7 @@ class Printer {
 
  private:
   void print_graph(const Graph& graph, const std::string& indent) {
+    outputs_.insert(graph.outputs.begin(), graph.outputs.end());
     text_ += indent + "graph @" + name_text(graph.name) + "(";
     print_interface(graph.inputs);
     text_ += ") -> (";
@@ -173,19 +175,41 @@ class Printer {
     for (const auto& sub : node.subgraphs) print_graph(*sub, indent + "  ");
   }
 
+  bool is_read(const Value& value) const {
+    const auto runs = [](const Use& use) { return !use.node->is_constant(); };
+    return std::any_of(value.uses.begin(), value.uses.end(), runs) || outputs_.count(&value) > 0;
+  }
+
+  // Can the reader make it from weights and constants in line?
+  bool is_made_from_weights(const Value& value) const {
+    if (!value.producer || options_.weights.empty()) return false;
+    return std::all_of(value.producer->inputs.begin(), value.producer->inputs.end(),
+                       [&](const Value* input) {
+                         return !input || options_.weights.count(input) > 0 ||
+                                prints_inline(*input->constant, kInlineElements);
+                       });
+  }
+
   // Open ones are met before what is made from them.
   std::string content(const Value& value) {
-    bool left_out = !value.producer && open_.count(value.origin) > 0;
+    if (const auto held = options_.weights.find(&value); held != options_.weights.end())
+      return fmt::format(" weight {}", held->second);
+    bool left_out = !value.producer && options_.open.count(value.origin) > 0;
     if (value.producer && !open_values_.empty()) {
       for (const Value* input : value.producer->inputs)
         left_out |= input && open_values_.count(input) > 0;
     }
-    if (!left_out) return content_text(*value.constant);
+    if (!left_out) {
+      return content_text(*value.constant, is_read(value) && !is_made_from_weights(value)
+                                               ? options_.inline_elements
+                                               : kInlineElements);
+    }
     open_values_.insert(&value);
     return " open";
   }
 
-  const std::set<std::string>& open_;
+  const PrintOptions& options_;
+  std::unordered_set<const Value*> outputs_;  // of all graphs
   std::unordered_set<const Value*> open_values_;
   std::string text_;
 };
@@ -247,8 +271,8 @@ std::string attributes_text(const Attributes& attributes) {
   return text.empty() ? text : text + "}";
 }
 
-std::string print(const Graph& graph, const std::set<std::string>& open) {
-  return Printer(open).run(graph);
+std::string print(const Graph& graph, const PrintOptions& options) {
+  return Printer(options).run(graph);
 }
 
 }  // namespace stoker

@@ -119,6 +119,8 @@ Status Emitter::step(const LoweredStep& lowered) {
     }
     return internal_error("'{}' is a view of a constant", lowered.name);
   }
+  if (!lowered.refusal.empty())
+    contents_.volatile_section.notes.push_back(step.name + " is slow: " + lowered.refusal);
   step.params = lowered.params;
   step.param_dims = lowered.param_dims;
   for (const Value* output : lowered.outputs)

@@ -84,13 +84,26 @@ Result<LoweredStep> lower_single(const Node& node) {
   }
   NodeGroup group{
       {&node}, {node.outputs.begin(), node.outputs.end()}, is_anchor(node) ? &node : nullptr};
+  std::string refusal;
   if (group.anchor || is_region_op(node)) {
-    if (auto step = lower_group(group)) return step;
+    auto step = lower_group(group);
+    if (step) return step;
+    refusal = step.status().message();
   }
-  for (const auto rule : {lower_pool, lower_copy, lower_gather, lower_attention, lower_resize}) {
-    if (auto step = rule(node)) return step;
+  constexpr std::pair<std::string_view, Result<LoweredStep> (*)(const Node&)> kRules[] = {
+      {"pool", lower_pool},
+      {"copy", lower_copy},
+      {"gather", lower_gather},
+      {"attention", lower_attention},
+      {"resize", lower_resize}};
+  for (const auto& [family, rule] : kRules) {
+    auto step = rule(node);
+    if (step) return step;
+    if (family == usual_family(*node.op)) refusal = step.status().message();
   }
-  return lower_fallback(node);
+  auto step = lower_fallback(node);
+  if (step) step->refusal = std::move(refusal);
+  return step;
 }
 
 }  // namespace

@@ -25,6 +25,7 @@ struct LoweredStep {
   std::vector<LoweredOperand> inputs;
   std::vector<const Value*> outputs;
   std::vector<std::string> origins;
+  std::string refusal;  // of a fallback: why the family that usually runs the op did not take it
 };
 
 // The step of a node. Ops without a rule, and fused groups' single ops, become fallback steps; a

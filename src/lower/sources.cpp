@@ -142,7 +142,9 @@ void strip_weights(EngineContents& contents) {
 }
 
 std::string structure_hash(const Graph& imported, const std::vector<PlanSource>& sources) {
-  const std::string text = print(imported, open_sources(sources));
+  PrintOptions options;
+  options.open = open_sources(sources);
+  const std::string text = print(imported, options);
   return content_hash(std::as_bytes(std::span(text)));
 }
 

@@ -306,6 +306,23 @@ Result<Desc> bind_desc(const EngineContents& contents, const PlanProgram& progra
   return desc;
 }
 
+Result<WeightUse> use_of_weight(const EngineContents& contents, int32_t weight,
+                                const SymbolValues& symbols) {
+  for (const PlanProgram& program : contents.programs) {
+    for (const PlanStep& step : program.steps) {
+      for (size_t i = 0; i < step.inputs.size(); ++i) {
+        if (step.inputs[i] < 0) continue;
+        const PlanTensor& tensor = program.tensors[static_cast<size_t>(step.inputs[i])];
+        if (tensor.kind != PlanTensor::Kind::kWeight || tensor.weight != weight) continue;
+        STOKER_ASSIGN(Desc desc, bind_desc(contents, program, step, symbols));
+        desc.inputs[i].packing = contents.weights[static_cast<size_t>(weight)].packing;
+        return WeightUse{std::move(desc), static_cast<int>(i)};
+      }
+    }
+  }
+  return corrupt_file("no step reads it");
+}
+
 Status adapt_desc(const Tactic& tactic, Desc& desc) {
   if (tactic.packing) {
     for (size_t i = 0; i < desc.inputs.size(); ++i) {

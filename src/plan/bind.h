@@ -44,6 +44,15 @@ Result<std::shared_ptr<const BoundProgram>> bind_program(
 Result<Desc> bind_desc(const EngineContents& contents, const PlanProgram& program,
                        const PlanStep& step, const SymbolValues& symbols);
 
+// The first step that reads a weight, which says how it is packed and unpacked: its desc with the
+// weight's packing, and the operand. All steps that share a weight agree.
+struct WeightUse {
+  Desc desc;
+  int operand = 0;
+};
+Result<WeightUse> use_of_weight(const EngineContents& contents, int32_t weight,
+                                const SymbolValues& symbols);
+
 // Sets packings of constant operands to what the tactic wants and asks it; the reason when it
 // refuses.
 Status adapt_desc(const Tactic& tactic, Desc& desc);

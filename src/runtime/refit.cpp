@@ -126,28 +126,12 @@ class Refitter {
                           type_of(weight.dtype, weight.shape));
     }
     if (weight.packing != Packing::kNone) {
-      STOKER_ASSIGN(made, packed(static_cast<int32_t>(index), made));
+      STOKER_ASSIGN(const WeightUse use,
+                    use_of_weight(contents_, static_cast<int32_t>(index), symbols_));
+      STOKER_ASSIGN(made, pack_weight(use.desc, use.operand, weight.packing, made));
     }
     weight.bytes = std::move(made);
     return Status::ok();
-  }
-
-  // Packed as the first step that reads the weight says; all that share it agree.
-  Result<Tensor> packed(int32_t weight, const Tensor& canonical) const {
-    const Packing packing = contents_.weights[static_cast<size_t>(weight)].packing;
-    for (const PlanProgram& program : contents_.programs) {
-      for (const PlanStep& step : program.steps) {
-        for (size_t i = 0; i < step.inputs.size(); ++i) {
-          if (step.inputs[i] < 0) continue;
-          const PlanTensor& tensor = program.tensors[static_cast<size_t>(step.inputs[i])];
-          if (tensor.kind != PlanTensor::Kind::kWeight || tensor.weight != weight) continue;
-          STOKER_ASSIGN(Desc desc, bind_desc(contents_, program, step, symbols_));
-          desc.inputs[i].packing = packing;
-          return pack_weight(desc, static_cast<int>(i), packing, canonical);
-        }
-      }
-    }
-    return corrupt_file("no step reads it");
   }
 
   EngineContents contents_;

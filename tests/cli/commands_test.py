@@ -221,7 +221,6 @@ class Files(Base):
             for name in ("absent.onnx", "absent.engine"):
                 self.expect(INVALID, command, self.path(name), say=[name, "does not exist"])
         self.expect(USAGE, "run", self.file("model.txt", b"x"), say=["model.txt", ".onnx"])
-        self.expect(USAGE, "build", self.engine, "-o", self.path("x.engine"), say=["already"])
         self.expect(INVALID, "build", self.model, "-o", self.path("no", "x.engine"),
                     say=[self.path("no")])
         self.expect(INVALID, "check", self.engine, "--data", self.path("absent"), say=["absent"])

@@ -58,6 +58,31 @@ class Explain(unittest.TestCase):
             self.assertTrue(any(c["tactic"] == step["tactic"] for c in step["candidates"]))
         self.assertIn("<- chosen", self.explain(self.lenet))
 
+    def test_slow_steps_say_why(self):
+        """An op without a kernel, a dtype that kernels do not take, sizes known while running."""
+        model = self.path("slow.onnx")
+        value = helper.make_tensor_value_info
+        nodes = [helper.make_node("Hardmax", ["x"], ["h"], name="no_kernel"),
+                 helper.make_node("Cast", ["x"], ["i"], to=TensorProto.INT64, name="cast"),
+                 helper.make_node("Resize", ["i", "", "s"], ["r"], mode="linear", name="integers"),
+                 helper.make_node("NonZero", ["x"], ["n"], name="data")]
+        graph = helper.make_graph(
+            nodes, "slow", [value("x", TensorProto.FLOAT, [1, 2, 4, 4])],
+            [value("h", TensorProto.FLOAT, [1, 2, 4, 4]), value("r", TensorProto.INT64, None),
+             value("n", TensorProto.INT64, [4, "K"])],
+            [helper.make_tensor("s", TensorProto.FLOAT, [4], [1, 1, 2, 2])])
+        save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8),
+             model)
+        text = self.explain(model)
+        for line in ("no_kernel of no_kernel: no kernel computes op 'hardmax'",
+                     "integers of integers: the resize kernels do not take this 'resize': dtype",
+                     "data of data: op 'non_zero' is evaluated value by value"):
+            self.assertIn(line, text)
+        steps = {step["name"].split("/")[-1]: step
+                 for step in json.loads(self.explain(model, "--json"))["steps"]}
+        self.assertEqual(steps["no_kernel"]["op"], "hardmax")
+        self.assertIn("no kernel", steps["no_kernel"]["slow"])
+
     def test_times_of_steps_and_nodes(self):
         report = json.loads(self.explain(self.lenet, "--profile", "--json"))
         runs = [step["run"] for step in report["steps"]]

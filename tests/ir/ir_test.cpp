@@ -156,10 +156,9 @@ TEST(text, subgraphs_and_elements_and_left_out_inputs) {
 
 struct Library {
   std::map<std::string, Tensor> tensors;
-  static Result<Tensor> find(void* self, const std::string& hash) {
-    const auto& tensors = static_cast<Library*>(self)->tensors;
-    const auto it = tensors.find(hash);
-    if (it == tensors.end()) return Status(StatusCode::kNotFound, "no constant " + hash);
+  Result<Tensor> operator()(const ConstantReference& reference) const {
+    const auto it = tensors.find(reference.hash);
+    if (it == tensors.end()) return Status(StatusCode::kNotFound, "no constant " + reference.hash);
     return it->second;
   }
 };
@@ -172,11 +171,11 @@ TEST(text, large_constants_are_found_by_their_hash) {
   const std::string text = print(graph);
   EXPECT_NE(text.find("hash " + content_hash(tensor)), std::string::npos) << text;
   Library library{{{content_hash(tensor), tensor}}};
-  const auto again = parse_graph(text, &Library::find, &library);
+  const auto again = parse_graph(text, library);
   ASSERT_TRUE(again.is_ok()) << again.status().message();
   EXPECT_EQ(print(**again), text);
   Library empty;
-  EXPECT_FALSE(parse_graph(text, &Library::find, &empty).is_ok());
+  EXPECT_FALSE(parse_graph(text, empty).is_ok());
   const auto zeros = parse_graph(text);
   ASSERT_TRUE(zeros.is_ok());
   EXPECT_EQ((*zeros)->find_value("w")->constant->values<float>()[5], 0.0f);

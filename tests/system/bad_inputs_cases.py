@@ -88,6 +88,9 @@ def put_engines(stoker, folder, put, small):
     engine = os.path.join(folder, "small.engine")
     subprocess.run([stoker, "build", os.path.join(folder, "small.onnx"), "-o", engine, "--quiet",
                     "--route", "tactic_timing=false"], check=True, stdout=subprocess.DEVNULL)
+    subprocess.run([stoker, "build", os.path.join(folder, "small.onnx"), "-o",
+                    os.path.join(folder, "lean.engine"), "--lean", "--quiet", "--route",
+                    "tactic_timing=false"], check=True, stdout=subprocess.DEVNULL)
     with open(engine, "rb") as file:
         data = file.read()
     put("cut.engine", data[:len(data) - 100])
@@ -194,7 +197,8 @@ FILES = [
     ("engine of a newer version", ["run", "newer.engine"]),
     ("engine with a flipped bit", ["check", "flipped.engine", "--data", "."]),
     ("engine is a model", ["run", "model.engine"]),
-    ("engine given to build", ["build", "small.engine", "-o", "out.engine"]),
+    ("lean engine given to build", ["build", "lean.engine", "-o", "out.engine"]),
+    ("engine built to be refitted", ["build", "small.engine", "-o", "out.engine", "--refittable"]),
     ("engine that cannot be refitted", ["refit", "small.engine", "--from", "small.onnx"]),
     ("decisions are garbage", ["build", "small.onnx", "-o", "out.engine", "--decisions",
                                "garbage.decisions"]),

@@ -199,6 +199,41 @@ TEST(HostileEngines, FlipsAndTruncations) {
   }
 }
 
+// The graph that an engine keeps, damaged, and built from: refused, or an engine comes of it.
+TEST(HostileEngines, GraphsToBuildFrom) {
+  constexpr int kGraphFlips = 300;
+  uint64_t seed = 50;
+  for (const Kind& kind : kKinds) {
+    const TemporaryFolder folder;
+    const auto good = built(folder, kind.model());
+    ASSERT_TRUE(good.is_ok()) << kind.name << ": " << good.status().message();
+    uint64_t graph[2] = {};  // offset and bytes, of the second entry of the table of sections
+    std::memcpy(graph, good->data() + 64 + 32 + 8, sizeof graph);
+    std::mt19937_64 random(seed++);
+    BuildOptions options;
+    options.knobs = {{"tactic_timing", "false"}, {"timing_cache", ""}, {"threads", "1"}};
+    int refused = 0, made = 0;
+    for (int i = 0; i < kGraphFlips; ++i) {
+      FileBytes bad = *good;
+      bad[graph[0] + random() % graph[1]] ^= std::byte(1 << (random() % 8));
+      repair_checksums(bad);
+      const BytesFile file(bad.data(), bad.size());
+      const auto engine = Engine::load(file.path());
+      ASSERT_TRUE(engine.is_ok()) << engine.status().message();  // running needs no graph
+      const auto model = Model::of(*engine);
+      if (model.is_ok() && build(*model, options).is_ok()) {
+        ++made;
+      } else {
+        ++refused;
+      }
+    }
+    std::printf("%s: %d damaged graphs: %d refused, %d built\n", kind.name, kGraphFlips, refused,
+                made);
+    EXPECT_GT(refused, 30) << kind.name;
+    EXPECT_GT(made, 30) << kind.name;
+  }
+}
+
 // Its tactics are made up, so that it is read and verified only.
 TEST(HostileEngines, SampleOfEveryField) {
   const TemporaryFolder folder;

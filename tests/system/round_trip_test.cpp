@@ -27,18 +27,15 @@ void collect(const Graph& graph, Constants& constants) {
   }
 }
 
-Result<Tensor> find(void* context, const std::string& hash) {
-  const auto& constants = *static_cast<const Constants*>(context);
-  const auto it = constants.find(hash);
-  if (it == constants.end()) return Status(StatusCode::kNotFound, "no constant " + hash);
-  return it->second;
-}
-
 void expect_round_trip(const Graph& graph, const std::string& what) {
   Constants constants;
   collect(graph, constants);
   const std::string text = print(graph);
-  const auto parsed = parse_graph(text, find, &constants);
+  const auto parsed = parse_graph(text, [&](const ConstantReference& wanted) -> Result<Tensor> {
+    const auto it = constants.find(wanted.hash);
+    if (it == constants.end()) return Status(StatusCode::kNotFound, "no constant " + wanted.hash);
+    return it->second;
+  });
   ASSERT_TRUE(parsed) << what << ": " << parsed.status().message();
   EXPECT_TRUE(print(**parsed) == text) << what;
 }

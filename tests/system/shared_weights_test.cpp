@@ -27,9 +27,9 @@ Tensor table() {
   return tensor;
 }
 
-Result<Tensor> lookup(void*, const std::string& hash) {
+Result<Tensor> lookup(const ConstantReference& reference) {
   const Tensor plain = table();
-  if (hash.back() == '0') return plain;
+  if (reference.hash.back() == '0') return plain;
   Tensor turned = *Tensor::allocate(DType::kF32, {24, 40});
   for (size_t r = 0; r < 40; ++r) {
     for (size_t c = 0; c < 24; ++c)
