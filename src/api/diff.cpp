@@ -118,7 +118,8 @@ class EngineDiffer {
         "an engine holds no kernels: those of the library that loads it run; what the builders "
         "chose differently stands at the steps");
     add("build", "device", a.device, b.device, DiffEffect::kBoth,
-        "tactics were chosen among those of another target");
+        "tactics were chosen among those of another target; on another instruction level even the "
+        "same kernel may round otherwise");
     std::set<std::string> names;
     for (const auto* options : {&a.options, &b.options}) {
       for (const auto& entry : *options) names.insert(entry.first);

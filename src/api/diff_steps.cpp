@@ -206,7 +206,7 @@ class StepDiff {
     if (a.step->config != b.step->config) {
       add("config of " + who, kernel_text(*a.step), kernel_text(*b.step), effect,
           exact ? "it only moves or selects elements: every config gives the same bits"
-                : "the same bits are promised for the same tactic and config only");
+                : "only the same tactic with the same config gives the same bits for sure");
     }
   }
 
