@@ -29,8 +29,8 @@ def edited(model, output, weight, change):
     return output
 
 
-def loop_model(path, factor):
-    """Five rounds of s = tanh(factor * s)."""
+def loop_model(path, factor, rounds=5):
+    """Some rounds of s = tanh(factor * s)."""
     value = lambda name, kind, dims: helper.make_tensor_value_info(name, kind, dims)
     body = helper.make_graph(
         [helper.make_node("Mul", ["s", "factor"], ["scaled"], name="scale"),
@@ -43,7 +43,7 @@ def loop_model(path, factor):
     graph = helper.make_graph(
         [helper.make_node("Loop", ["count", "", "x"], ["y"], name="rounds", body=body)], "looping",
         [value("x", TensorProto.FLOAT, [4])], [value("y", TensorProto.FLOAT, [4])],
-        [numpy_helper.from_array(numpy.int64(5), "count")])
+        [numpy_helper.from_array(numpy.int64(rounds), "count")])
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8),
               path)
     return path
@@ -88,8 +88,11 @@ class Base(unittest.TestCase):
 
 
 class Compare(Base):
-    def compare(self, a, b, *more, code=DONE):
-        return json.loads(self.expect(code, "check", "--compare", a, b, "--json", *more))
+    def compare(self, a, b, *more, code=DONE, notes=()):
+        report = json.loads(self.expect(code, "check", "--compare", a, b, "--json", *more))
+        # A note would say that values were read from runs with other outputs.
+        self.assertEqual(report["notes"], list(notes))
+        return report
 
     def test_a_changed_weight_is_found_at_its_node(self):
         report = self.compare(self.lenet, self.other, "--knob-a", "disable_passes=all", "--knob-b",
@@ -154,6 +157,11 @@ class Compare(Base):
         first = next(v for v in report["values"] if v["name"] == report["first_over"])
         self.assertEqual(first["nodes"], ["scale"])
         self.assertEqual(first["occurrences"], 5)
+        fewer = loop_model(self.path("fewer.onnx"), 1, rounds=3)
+        report = self.compare(a, fewer, "--knob", "disable_passes=all", code=CHECK_FAILED, notes=[
+            f"'rounds/{name}' is made 5 times by A and 3 times by B: the first ones are compared"
+            for name in ("next", "scaled")])
+        self.assertEqual(report["first_over"], "y")
         same = self.compare(a, a)
         self.assertTrue(all(value["max_abs"] == 0 for value in same["values"]))
 
