@@ -230,7 +230,7 @@ Result<DataSet> load_data_set(const std::string& folder, const std::vector<Tenso
   set.folder = folder;
   const std::vector<std::string> files = sorted_files(folder);
   STOKER_TRY(load_numbered(folder, files, "input_", inputs, set.inputs));
-  STOKER_TRY(load_numbered(folder, files, "output_", outputs, set.outputs));
+  if (!outputs.empty()) STOKER_TRY(load_numbered(folder, files, "output_", outputs, set.outputs));
   STOKER_TRY(load_named(folder, files, inputs, set.inputs));
   STOKER_TRY(load_named(folder, files, outputs, set.outputs));
   for (const TensorInfo& input : inputs) {
@@ -239,7 +239,7 @@ Result<DataSet> load_data_set(const std::string& folder, const std::vector<Tenso
                   fmt::format("'{}' has no data for input '{}': expected input_K.pb or {}.npy",
                               folder, input.name, safe_file_name(input.name)));
   }
-  if (set.outputs.empty()) {
+  if (set.outputs.empty() && !outputs.empty()) {
     return Status(StatusCode::kNotFound,
                   fmt::format("'{}' has no expected outputs: output_K.pb or {}.npy", folder,
                               outputs.empty() ? "NAME" : safe_file_name(outputs[0].name)));

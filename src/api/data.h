@@ -50,7 +50,7 @@ struct DataSet {
 };
 // The folder's test_data_set_* subfolders in the order of their numbers, or the folder itself.
 // Files: input_K.pb and output_K.pb in the model's order, where a name inside that the model knows
-// wins, or NAME.npy (NAME with unsafe characters as `_`).
+// wins, or NAME.npy (NAME with unsafe characters as `_`). Without `outputs` only inputs are read.
 Result<std::vector<std::string>> data_set_folders(const std::string& folder);
 Result<DataSet> load_data_set(const std::string& folder, const std::vector<TensorInfo>& inputs,
                               const std::vector<TensorInfo>& outputs);

@@ -143,16 +143,7 @@ std::string explain_json(const Engine& engine, const RunRecord* run) {
 }
 
 std::string explain_html(const Engine& engine, const RunRecord* run) {
-  std::string data = dump(engine_json(engine, run), -1);
-  // Inside a script element only this sequence could end it.
-  for (size_t at = 0; (at = data.find("</", at)) != std::string::npos; at += 3)
-    data.replace(at, 2, "<\\/");
-  for (size_t at = 0; (at = data.find("<!--", at)) != std::string::npos; at += 9)
-    data.replace(at, 4, "\\u003c!--");
-  std::string page = kExplainPage;
-  const std::string mark = "/*DATA*/null";
-  page.replace(page.find(mark), mark.size(), data);
-  return page;
+  return page_with_data(kExplainPage, dump(engine_json(engine, run), -1));
 }
 
 std::string chrome_trace(const RunRecord& run) {

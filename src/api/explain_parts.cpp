@@ -111,6 +111,22 @@ PeakShare peak_share(const ExplainedStep& step, const MachinePeaks& peaks) {
   return share;
 }
 
+bool is_call(const PlanStep& step) {
+  const auto* fallback = std::get_if<FallbackParams>(&step.params);
+  return fallback && fallback->op == kCallOp && !step.subprograms.empty();
+}
+
+std::string page_with_data(std::string page, std::string json) {
+  // Inside a script element only this sequence could end it.
+  for (size_t at = 0; (at = json.find("</", at)) != std::string::npos; at += 3)
+    json.replace(at, 2, "<\\/");
+  for (size_t at = 0; (at = json.find("<!--", at)) != std::string::npos; at += 9)
+    json.replace(at, 4, "\\u003c!--");
+  const std::string mark = "/*DATA*/null";
+  page.replace(page.find(mark), mark.size(), json);
+  return page;
+}
+
 std::string joined(const std::vector<std::string>& parts, const char* separator) {
   std::string text;
   for (const std::string& part : parts) text += (text.empty() ? "" : separator) + part;

@@ -46,6 +46,12 @@ inline double giga_rate(double amount, double time_us) {
   return time_us > 0 ? amount / time_us / 1e3 : 0;
 }
 
+// Does the step of a dynamic program run a static one, whose steps do the work?
+bool is_call(const PlanStep& step);
+
+// A page's text with JSON in the place of its mark, a null behind a comment.
+std::string page_with_data(std::string page, std::string json);
+
 std::string joined(const std::vector<std::string>& parts, const char* separator);
 
 }  // namespace stoker

@@ -8,6 +8,7 @@
 
 #include "base/status.h"
 #include "cli/command.h"
+#include "cli/compare.h"
 #include "cli/model_options.h"
 
 namespace stoker::cli {
@@ -17,6 +18,7 @@ struct CheckArguments {
   std::shared_ptr<ModelOptions> model;
   std::string data, suite, metric = "allclose";
   std::optional<double> atol, rtol;
+  CompareOptions compare;
 };
 
 Result<Tolerance> tolerance_of(const CheckArguments& arguments) {
@@ -108,6 +110,13 @@ Result<int> check_many(const CheckArguments& arguments, const Tolerance& toleran
 Result<int> run_check(const CheckArguments& arguments, Console& console) {
   STOKER_ASSIGN(const Tolerance tolerance, tolerance_of(arguments));
   const bool one = !arguments.model->path.empty();
+  if (!arguments.compare.files.empty()) {
+    if (one || !arguments.suite.empty())
+      return invalid_argument("--compare A B names what to run: leave MODEL and --suite out");
+    return compare_files(arguments.compare, *arguments.model, arguments.data, tolerance, console);
+  }
+  if (arguments.compare.any_given())
+    return invalid_argument("--input, --html, --knob-a and --knob-b are for --compare A B");
   if (!arguments.suite.empty()) {
     if (one || !arguments.data.empty()) {
       return invalid_argument("--suite takes a folder of models: leave MODEL and --data out");
@@ -134,6 +143,7 @@ Action add_check(CLI::App& app) {
                  "allclose (--atol and --rtol), max_abs (--atol), cosine or range (--rtol), top1");
   app.add_option("--atol", arguments->atol, "absolute tolerance; left out: what the dtype allows");
   app.add_option("--rtol", arguments->rtol, "relative tolerance; left out: what the dtype allows");
+  add_compare_options(app, arguments->compare);
   return [arguments](Console& console) { return run_check(*arguments, console); };
 }
 

@@ -29,6 +29,7 @@ Action add_bench(CLI::App& app);  // has a --json of its own: a file or -
 Action add_check(CLI::App& app);
 Action add_inspect(CLI::App& app);
 Action add_explain(CLI::App& app);
+Action add_diff(CLI::App& app);
 Action add_refit(CLI::App& app);
 Action add_knobs(CLI::App& app);
 Action add_ops(CLI::App& app);

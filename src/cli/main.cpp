@@ -1,5 +1,6 @@
 // The program: finds the command, parses its options, runs it and turns its status into an exit
-// code (0 done, 1 check failed, 2 wrong usage, 3 invalid model or data, 4 resources, 5 internal).
+// code (0 done, 1 check failed or files differ, 2 wrong usage, 3 invalid model or data, 4
+// resources, 5 internal).
 // SPDX-License-Identifier: Apache-2.0
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -25,6 +26,7 @@ constexpr Command kCommands[] = {
     {"check", "compare outputs with stored ones", add_check},
     {"inspect", "show what is in a model or engine file", add_inspect},
     {"explain", "show what the build chose for each step, and why", add_explain},
+    {"diff", "show where two engines differ, and what that can change", add_diff},
     {"refit", "give an engine other weights without building it anew", add_refit},
     {"knobs", "list every tunable choice", add_knobs},
     {"ops", "list every operator, and what runs it", add_ops},

@@ -143,11 +143,14 @@ Status fold_into_weights(Graph& graph, Node* norm, const Anchor& anchor) {
   graph.set_input(node, 1, weight);
   while (node->inputs.size() < 3) graph.append_input(node, nullptr);
   graph.set_input(node, 2, bias);
+  const std::string name = norm->outputs[0]->name;
   if (!replace_value(graph, norm->outputs[0], node->outputs[0])) {
     return internal_error("the output of {} cannot be renamed", node->name);
   }
   append_origins(node, *norm);
   graph.erase(norm);
+  // A name says what a value holds, whatever the passes did: reports and comparisons go by it.
+  if (node->outputs[0]->name != name) graph.rename(node->outputs[0], name);
   return Status::ok();
 }
 

@@ -144,6 +144,21 @@ Status Executor::run(WorkerPool& pool) {
   return failed_.load() ? error_ : Status::ok();
 }
 
+Status Executor::run_observed(RunObserver& observer, int32_t program) {
+  failed_.store(false, std::memory_order_relaxed);
+  const DenormalMode mode(flush_denormals_);
+  for (const Stage& stage : bound_->stages) {
+    for (const StageItem& item : stage.items) {
+      for (int worker = 0; worker < bound_->workers; ++worker) launch(item, worker);
+      if (failed_.load()) return error_;
+      const BoundStep& step = bound_->steps[static_cast<size_t>(item.step)];
+      if (item.phase + 1 == static_cast<int32_t>(step.phase_units.size()))
+        observer.after_step(program, *this, item.step);
+    }
+  }
+  return Status::ok();
+}
+
 void Executor::work(int worker) {
   const DenormalMode mode(flush_denormals_);
   for (const Stage& stage : bound_->stages) {

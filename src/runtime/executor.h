@@ -9,6 +9,7 @@
 #include "base/worker_pool.h"
 #include "device/device.h"
 #include "plan/bound.h"
+#include "runtime/observer.h"
 
 namespace stoker {
 
@@ -27,6 +28,12 @@ class Executor {
   void set_input(size_t port, const void* data);
   void set_output(size_t port, void* data);
   Status run(WorkerPool& pool);
+  // The same on this thread alone; `program` is what the observer is told.
+  Status run_observed(RunObserver& observer, int32_t program);
+  // Where a step's output lies; null: it has none at this place.
+  const void* output(int32_t step, size_t index) const {
+    return pointers_[static_cast<size_t>(step)].outputs[index];
+  }
 
   // Clock of the null device, in nanoseconds since creation; 0 when no step is placed there.
   double virtual_ns() const { return null_device_ ? null_device_->now_ns() : 0; }

@@ -124,7 +124,8 @@ Result<Interpreter::Values> Interpreter::run_static(int32_t program, const Value
     executor->set_output(i, tensor.data());
     outputs.emplace_back(std::move(tensor));
   }
-  STOKER_TRY(executor->run(engine_.pool()));
+  STOKER_TRY(observer_ ? executor->run_observed(*observer_, program)
+                       : executor->run(engine_.pool()));
   if (profile_ && trace_.size() < kMaxTraceEvents) {
     const std::vector<TraceEvent> events = trace_of(*executor, program);
     trace_.insert(trace_.end(), events.begin(), events.end());
@@ -196,6 +197,7 @@ Result<Interpreter::Values> Interpreter::run_dynamic(Frame& frame) {
     for (size_t i = 0; i < step.outputs.size(); ++i) {
       const int32_t output = step.outputs[i];
       if (output < 0) continue;
+      if (observer_) observer_->after_value(index, static_cast<int32_t>(s), i, (*outputs)[i]);
       STOKER_TRY(store(frame, output, std::move((*outputs)[i])).at(step.name));
       // Nothing reads it.
       if (last_uses[static_cast<size_t>(output)] < 0)

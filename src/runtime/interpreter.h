@@ -21,6 +21,9 @@ class Interpreter {
   // Runs the main program on values, one per port. An error names the step.
   Result<std::vector<AnyValue>> run(std::vector<AnyValue> inputs);
 
+  // Later runs tell the observer of every step; null: none.
+  void observe(RunObserver* observer) { observer_ = observer; }
+
   void enable_profile(bool on);
   std::vector<StepProfile> profile() const;  // of the steps that have run since enabling
   std::vector<TraceEvent> trace() const;     // of the last run
@@ -65,6 +68,7 @@ class Interpreter {
   LoadedEngine& engine_;
   std::vector<std::unique_ptr<Executor>> executors_;  // by program
   std::unordered_map<const PlanStep*, uint64_t> draws_;
+  RunObserver* observer_ = nullptr;
   bool profile_ = false;
   std::map<std::pair<int32_t, size_t>, Totals> totals_;  // by program and step
   std::vector<TraceEvent> trace_;
